@@ -1,0 +1,54 @@
+"""The command line: reads arguments and environment, runs one verb, turns errors to exit codes."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.errors import Error
+from scripts.report import Reporter
+from scripts.verbs import ALL
+from scripts.workspace import Workspace
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments = _parser().parse_args(argv)
+    reporter = Reporter()
+    workspace = Workspace(
+        root=arguments.root.resolve(),
+        cache=(arguments.cache or arguments.root / ".cache").resolve(),
+        environment=dict(os.environ),
+        offline=arguments.offline,
+        progress=reporter.progress,
+        say=reporter.say,
+    )
+    try:
+        outcome = ALL[arguments.verb].run(arguments, workspace)
+    except Error as error:
+        reporter.say(f"error: {error}")
+        return error.exit_code
+    except KeyboardInterrupt:
+        reporter.say("stopped; nothing was left half done")
+        return 130
+    reporter.show(outcome, as_json=arguments.json)
+    return outcome.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m scripts", description=__doc__)
+    root = Path(__file__).parent.parent
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, verb in ALL.items():
+        summary = (verb.__doc__ or "").partition("\n")[0]
+        below = verbs.add_parser(name, help=summary, description=verb.__doc__)
+        below.add_argument("--root", type=Path, default=root, help="the folder of upstream.lock")
+        below.add_argument("--cache", type=Path, help="the cache (default: ROOT/.cache)")
+        below.add_argument("--offline", action="store_true", help="use the cache alone")
+        below.add_argument("--json", action="store_true", help="print the result as JSON")
+        verb.add_arguments(below)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

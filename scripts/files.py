@@ -1,0 +1,83 @@
+"""Files on disk: hashes, atomic replacement, locks between processes."""
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import filelock
+
+from scripts.errors import Error
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _beside(path: Path, kind: str) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{kind}")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a free path beside `path` to build a file or a folder at; it is renamed on success.
+
+    Whatever fails in between leaves `path` as it was and the new path gone. A folder replaces
+    nothing: move away what stands at `path` first.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = _beside(path, "new")
+    try:
+        yield new
+        if new.is_file():
+            with new.open("rb") as file:
+                os.fsync(file.fileno())
+        new.replace(path)
+    finally:
+        remove(new)
+
+
+def set_aside(path: Path) -> Path:
+    """Rename what stands at `path` to a free name beside it, and return that."""
+    aside = _beside(path, "bad")
+    path.rename(aside)
+    return aside
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with all below it; nothing there is no error."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed process was still building in `folder`; hold its lock."""
+    for left_over in folder.glob(".*.new"):
+        remove(left_over)
+
+
+@contextmanager
+def exclusive(folder: Path, *, timeout: float = 600) -> Iterator[None]:
+    """Hold `folder` alone among all processes; waits up to `timeout` seconds.
+
+    Raises Error where another process keeps it longer.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder / ".lock", timeout=timeout, is_singleton=True)
+    try:
+        with lock:
+            if lock.lock_counter == 1:  # entered anew, not from within
+                sweep(folder)
+            yield
+    except filelock.Timeout as error:
+        raise Error(
+            f"{folder} is in use by another process for more than {timeout:g} s",
+            then="wait for the other run, or stop it, and run this again",
+        ) from error

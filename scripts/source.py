@@ -1,0 +1,211 @@
+"""The pinned commit in the object store: from git, or from the pinned release wheel."""
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from scripts import fetch, files, release, wheelfile
+from scripts.errors import CommandFailed, FetchError, LockError, SourceError
+from scripts.git import IDENTITY, CommitId, Repository, Tree
+from scripts.lock import Lock
+from scripts.workspace import Workspace
+
+REACH = 60  # seconds until the git host counts as out of reach
+
+
+class Route(StrEnum):
+    """Where the source comes from; `auto` is git, or the wheel where git is out of reach."""
+
+    AUTO = "auto"
+    GIT = "git"
+    WHEEL = "wheel"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """The commit that the series is applied to, and its files; `why` explains the route."""
+
+    lock: Lock
+    store: Repository
+    commit: CommitId
+    tree: Tree
+    route: Route
+    why: str
+
+
+def obtain(lock: Lock, workspace: Workspace, route: Route = Route.AUTO) -> Base:
+    """The pinned source, fetched on first use and read from the cache ever after.
+
+    Raises SourceError or FetchError where it cannot be had.
+    """
+    with files.exclusive(workspace.cache):
+        store = _store(lock, workspace)
+        cached = _cached(lock, store, route)
+        if cached is not None:
+            return cached
+        if workspace.offline and route is Route.GIT:
+            raise SourceError(
+                f"commit {lock.commit} is not in the cache ({workspace.cache}), "
+                "and --offline was given",
+                then="run this again without --offline",
+            )
+        if route is Route.WHEEL:
+            return _from_wheel(lock, store, workspace, why="--route wheel")
+        try:
+            return _from_git(lock, store, workspace)
+        except SourceError as error:
+            if route is Route.GIT or not lock.wheels:
+                raise
+            return _after_git(error, lock, store, workspace)
+
+
+def _after_git(error: SourceError, lock: Lock, store: Repository, workspace: Workspace) -> Base:
+    reason = str(error.args[0]).strip().splitlines()[-1]
+    try:
+        return _from_wheel(lock, store, workspace, why=f"git could not: {reason}")
+    except FetchError as second:
+        raise SourceError(f"neither route leads to the source:\n{error}\n{second}") from second
+
+
+def list_remote(lock: Lock, workspace: Workspace, *patterns: str) -> dict[str, CommitId]:
+    """What the git host has at the refs that match. Raises CommandFailed."""
+    with files.exclusive(workspace.cache):
+        return _store(lock, workspace).list_remote(*patterns, timeout=REACH)
+
+
+def complete(base: Base, paths: list[str] | None = None) -> None:
+    """Bring the blobs of `paths` (None: of all files) into the store, in one fetch.
+
+    Raises SourceError where the git host cannot be reached.
+    """
+    wanted = base.tree if paths is None else [path for path in paths if path in base.tree]
+    objects = base.store.objects()
+    blobs = {base.tree[path].blob for path in wanted}
+    missing = sorted(blob for blob in blobs if not objects.has(blob))
+    if not missing:
+        return
+    ids = "".join(f"{blob}\n" for blob in missing).encode()
+    try:
+        base.store.fetch("--filter=blob:none", "--stdin", "origin", input=ids)
+    except CommandFailed as error:
+        raise SourceError(
+            f"{len(missing)} files of commit {base.commit} could not be fetched:\n{error.output}",
+            then="run this again when the git host can be reached, or with --route wheel",
+        ) from error
+
+
+def _store(lock: Lock, workspace: Workspace) -> Repository:
+    """The bare store, made beside and renamed, so that a kill leaves none or a whole one."""
+    git_dir = workspace.cache / "store.git"
+    if not git_dir.exists():
+        with files.replacing(git_dir) as new:
+            new.mkdir()
+            half = Repository(git_dir=new, environment=workspace.environment)
+            half.run("init", "--quiet", "--bare", "--template=", str(new))
+            half.run("config", "core.repositoryFormatVersion", "1")
+            half.run("config", "extensions.partialClone", "origin")
+            half.run("config", "remote.origin.promisor", "true")
+    for left_over in (*git_dir.glob("*.lock"), *git_dir.glob("refs/**/*.lock")):
+        left_over.unlink()  # a killed git's: the cache is held, so no other git runs here
+    store = Repository(git_dir=git_dir, environment=workspace.environment)
+    store.run("config", "remote.origin.url", lock.url)
+    return store
+
+
+def _ref(lock: Lock, route: Route) -> str:
+    return f"refs/pins/{route}/{lock.commit}"
+
+
+def _cached(lock: Lock, store: Repository, route: Route) -> Base | None:
+    for candidate in (Route.GIT, Route.WHEEL) if route is Route.AUTO else (route,):
+        commit = store.resolve(_ref(lock, candidate))
+        if commit is None:
+            continue
+        try:
+            tree = store.tree(commit)
+        except CommandFailed:
+            store.run("update-ref", "-d", _ref(lock, candidate))  # cut off: obtained anew
+            continue
+        why = "in the cache" if route is not Route.WHEEL else "--route wheel"
+        return Base(
+            lock=lock, store=store, commit=commit, tree=tree, route=candidate, why=why
+        )
+    return None
+
+
+def _from_git(lock: Lock, store: Repository, workspace: Workspace) -> Base:
+    if workspace.offline:
+        raise SourceError("--offline was given")
+    with workspace.progress(f"fetch {lock.commit[:12]} from {lock.url}"):
+        try:
+            store.list_remote("HEAD", timeout=REACH)
+            store.fetch("--depth=1", "--filter=blob:none", "--quiet", "origin", lock.commit)
+        except CommandFailed as error:
+            raise SourceError(
+                f"commit {lock.commit} could not be fetched from {lock.url}:\n{error.output}",
+                then="check the network or `git config url.<mirror>.insteadOf`, or --route wheel",
+            ) from error
+    _check_commit(lock, store)
+    return _pin(lock, store, lock.commit, Route.GIT, why=f"fetched from {lock.url}")
+
+
+def _check_commit(lock: Lock, store: Repository) -> None:
+    commit = store.resolve(lock.commit)
+    if commit != lock.commit:
+        raise LockError(
+            f"commit-id {lock.commit} is the id of an annotated tag; its commit is {commit}",
+            then="put the commit's id into upstream.lock",
+        )
+    when = int(store.run("show", "--no-patch", "--format=%ct", commit))
+    if when != lock.epoch:
+        raise LockError(
+            f"commit-time in upstream.lock is {lock.commit_time:%Y-%m-%dT%H:%M:%SZ}, "
+            f"commit {commit} is of {datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}",
+            then="put the commit's time into upstream.lock",
+        )
+
+
+def _from_wheel(lock: Lock, store: Repository, workspace: Workspace, *, why: str) -> Base:
+    path = fetch.wheel(release.any_of(lock), workspace)
+    ref = _ref(lock, Route.WHEEL)
+    with workspace.progress(f"import {path.name}"), wheelfile.opened(path) as wheel:
+        stream = _commit(lock, wheel, ref)
+        store.run("fast-import", "--quiet", "--force", "--done", input=stream)
+    commit = store.resolve(ref)
+    if commit is None:
+        raise SourceError(f"git fast-import made no commit of {path.name}")
+    return _pin(lock, store, commit, Route.WHEEL, why=why)
+
+
+def _pin(lock: Lock, store: Repository, commit: CommitId, route: Route, *, why: str) -> Base:
+    tree = store.tree(commit)
+    store.run("update-ref", _ref(lock, route), commit)
+    return Base(lock=lock, store=store, commit=commit, tree=tree, route=route, why=why)
+
+
+def _commit(lock: Lock, wheel: wheelfile.Wheel, ref: str) -> Iterator[bytes]:
+    """A git-fast-import(1) stream of what all wheels of a release have in common."""
+    name, address = IDENTITY
+    message = f"{lock.name} {lock.version} as its release wheels have it\n".encode()
+    yield f"commit {ref}\ncommitter {name} <{address}> {lock.epoch} +0000\n".encode()
+    yield b"data %d\n%b" % (len(message), message)
+    for path, info in sorted(wheel.members.items()):
+        if info.is_dir() or not is_source(path, lock.name, wheel.dist_info):
+            continue
+        mode = "100755" if (info.external_attr >> 16) & stat.S_IXUSR else "100644"
+        content = wheel.read(path)
+        yield f"M {mode} inline {_quoted(f'{lock.subdirectory}/{path}')}\n".encode()
+        yield b"data %d\n%b\n" % (len(content), content)
+    yield b"done\n"
+
+
+def is_source(path: str, package: str, dist_info: str) -> bool:
+    """Whether a member is a file of the source tree, and not one made by the build."""
+    made = path.startswith(f"{dist_info}/") or path == f"{package}/_version.py"
+    return not made and not path.endswith(".so")
+
+
+def _quoted(path: str) -> str:
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'

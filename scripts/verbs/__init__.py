@@ -1,0 +1,24 @@
+"""The verbs of `python -m scripts`: each parses its arguments, calls one floor down, and reports."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Protocol
+
+from scripts.report import Outcome
+from scripts.verbs import apply, lock
+from scripts.workspace import Workspace
+
+
+class Verb(Protocol):
+    """A module of this package; its docstring is the verb's help text."""
+
+    __doc__: str | None
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+
+    @staticmethod
+    def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome: ...
+
+
+ALL: Mapping[str, Verb] = {"apply": apply, "lock": lock}

@@ -1,0 +1,109 @@
+"""build/sglang: the patched commit checked out, for people to read, edit and install from."""
+
+from pathlib import Path
+
+from scripts import files, source
+from scripts.errors import CommandFailed, TreeError
+from scripts.git import CommitId, Repository
+from scripts.patched import Patched
+from scripts.workspace import Workspace
+
+BRANCH = "patched"
+BASE = "refs/sglang-sm120/base"
+APPLIED = "refs/sglang-sm120/applied"
+
+
+def check_out(patched: Patched, workspace: Workspace, *, force: bool = False) -> bool:
+    """Make build/sglang hold the patched commit; False where it did already.
+
+    What a person did there is never lost: edits, commits and unfinished rebases raise TreeError,
+    and with `force` the old tree is set aside and not removed.
+    """
+    with files.exclusive(workspace.build):
+        tree = workspace.tree
+        current = _applied(tree, workspace) if tree.exists() else None
+        if tree.exists():
+            problem = work_at_risk(tree, workspace)
+            if problem is None and current == patched.commit:
+                return False
+            if problem is not None and not force:
+                raise TreeError(
+                    f"{tree} {problem}",
+                    then="keep your work (git commit, git stash, git rebase --abort), or run "
+                    "`nox -s apply -- --force`, which sets the folder aside",
+                )
+            if problem is not None:
+                workspace.say(f"{tree.name} was set aside as {files.set_aside(tree)}")
+        with workspace.progress("check out the patched tree"):
+            _make(patched, workspace)
+        return True
+
+
+def repository(tree: Path, workspace: Workspace) -> Repository:
+    """The repository of a checked-out tree."""
+    return Repository(
+        git_dir=tree / ".git", work_tree=tree, environment=workspace.environment
+    )
+
+
+def work_at_risk(tree: Path, workspace: Workspace) -> str | None:
+    """What would be lost if `tree` were replaced, in words; None where nothing would."""
+    git_dir = tree / ".git"
+    if not git_dir.is_dir():
+        return "is not a work tree of ours" if any(tree.iterdir()) else None
+    for name, what in _UNFINISHED.items():
+        if (git_dir / name).exists():
+            return f"has an unfinished {what}"
+    repo = repository(tree, workspace)
+    try:
+        dirty = repo.run("status", "--porcelain", "-z", "--no-renames").decode(errors="replace")
+        extra = repo.run("rev-list", "--branches", "--tags", "HEAD", "--not", APPLIED, "--")
+        stashed = repo.run("for-each-ref", "refs/stash")
+    except CommandFailed as error:
+        return f"cannot be read: {error.output}"
+    if dirty:
+        rows = dirty.split("\0")[:-1]
+        return f"has changes that are not committed: {', '.join(rows[:5])}" + (
+            f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+        )
+    if extra:
+        return f"has {len(extra.splitlines())} commits that patchset/ does not have"
+    return "has a stash" if stashed else None
+
+
+_UNFINISHED = {
+    "rebase-apply": "git am or rebase",
+    "rebase-merge": "git rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_START": "bisection",
+}
+
+
+def _applied(tree: Path, workspace: Workspace) -> CommitId | None:
+    if not (tree / ".git").is_dir():
+        return None
+    repo = repository(tree, workspace)
+    applied = repo.resolve(APPLIED)
+    return applied if applied == repo.resolve("HEAD") else None
+
+
+def _make(patched: Patched, workspace: Workspace) -> None:
+    source.complete(patched.base)
+    store = patched.base.store
+    with files.replacing(workspace.tree) as new:
+        new.mkdir()
+        repo = repository(new, workspace)
+        repo.run("init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
+        depth = len(patched.commits) + 1
+        repo.run(
+            *("fetch", "--quiet", "--no-tags", f"--depth={depth}", "--no-write-fetch-head"),
+            *(store.git_dir.as_uri(), f"refs/patched/{patched.commit}:{APPLIED}"),
+            settings={"GIT_ALLOW_PROTOCOL": "file"},
+        )
+        repo.run("update-ref", BASE, patched.base.commit)
+        repo.run("update-ref", f"refs/heads/{BRANCH}", patched.commit)
+        repo.run("reset", "--quiet", "--hard", BRANCH)
+        if workspace.tree.exists():
+            files.remove(workspace.tree)
