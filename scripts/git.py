@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NewType
 
 import git
-from gitdb.exc import BadName, BadObject
+from gitdb.exc import BadName, BadObject  # type: ignore[import-untyped]  # ships no types
 
 from scripts import proc
 from scripts.errors import CommandFailed

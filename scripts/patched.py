@@ -151,9 +151,7 @@ def _raw_rows(raw: bytes) -> Iterator[tuple[str, Entry | None]]:
         yield path.decode(errors="surrogateescape"), entry
 
 
-def _announced(
-    changes: Sequence[FileChange], tree: Tree
-) -> Iterator[tuple[str, Entry | None]]:
+def _announced(changes: Sequence[FileChange], tree: Tree) -> Iterator[tuple[str, Entry | None]]:
     """What the changes say that each path holds after them; `tree` is what it held before."""
     for change in changes:
         before = tree[change.old] if change.old else None
@@ -163,9 +161,14 @@ def _announced(
             mode = change.new_mode or (before.mode if before else "100644")
             blob = change.post or (before.blob if before else change.post)
             assert blob is not None
-            if before is None or change.old != change.new or (mode, blob) != (
-                before.mode,
-                before.blob,
+            if (
+                before is None
+                or change.old != change.new
+                or (mode, blob)
+                != (
+                    before.mode,
+                    before.blob,
+                )
             ):
                 yield change.new, Entry(mode=mode, blob=blob)
 

@@ -67,7 +67,7 @@ def compare(lock: Lock, workspace: Workspace) -> int:
     findings = [
         f"{path} is in the wheel and not in the commit"
         if path not in git.tree
-        else f"{path}: blob {git.tree[path].blob} in the commit, {wheel.tree[path].blob} in the wheel"
+        else f"{path}: blob {git.tree[path].blob} in git, {wheel.tree[path].blob} in the wheel"
         for path in sorted(shared)
         if path not in git.tree or git.tree[path].blob != wheel.tree[path].blob
     ]

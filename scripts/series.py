@@ -62,8 +62,11 @@ def load(folder: Path) -> Series:
     except (OSError, UnicodeDecodeError) as error:
         raise SeriesError(f"{order} cannot be read: {error}") from error
     present = {path.name for path in folder.glob("*.patch")}
-    findings = [f"series lists {name}, which is not in {folder.name}/" for name in names]
-    findings = [finding for finding, name in zip(findings, names) if name not in present]
+    findings = [
+        f"series lists {name}, which is not in {folder.name}/"
+        for name in names
+        if name not in present
+    ]
     findings += [
         f"{folder.name}/{name} is not listed in series" for name in sorted(present - set(names))
     ]

@@ -129,9 +129,7 @@ def _cached(lock: Lock, store: Repository, route: Route) -> Base | None:
             store.run("update-ref", "-d", _ref(lock, candidate))  # cut off: obtained anew
             continue
         why = "in the cache" if route is not Route.WHEEL else "--route wheel"
-        return Base(
-            lock=lock, store=store, commit=commit, tree=tree, route=candidate, why=why
-        )
+        return Base(lock=lock, store=store, commit=commit, tree=tree, route=candidate, why=why)
     return None
 
 

@@ -41,9 +41,7 @@ def check_out(patched: Patched, workspace: Workspace, *, force: bool = False) ->
 
 def repository(tree: Path, workspace: Workspace) -> Repository:
     """The repository of a checked-out tree."""
-    return Repository(
-        git_dir=tree / ".git", work_tree=tree, environment=workspace.environment
-    )
+    return Repository(git_dir=tree / ".git", work_tree=tree, environment=workspace.environment)
 
 
 def work_at_risk(tree: Path, workspace: Workspace) -> str | None:

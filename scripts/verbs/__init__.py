@@ -1,4 +1,4 @@
-"""The verbs of `python -m scripts`: each parses its arguments, calls one floor down, and reports."""
+"""The verbs of `python -m scripts`: each reads its arguments, calls down, and reports."""
 
 import argparse
 from collections.abc import Mapping
@@ -14,11 +14,9 @@ class Verb(Protocol):
 
     __doc__: str | None
 
-    @staticmethod
-    def add_arguments(parser: argparse.ArgumentParser) -> None: ...
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
-    @staticmethod
-    def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome: ...
+    def run(self, arguments: argparse.Namespace, workspace: Workspace) -> Outcome: ...
 
 
 ALL: Mapping[str, Verb] = {"apply": apply, "lock": lock}

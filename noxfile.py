@@ -1,0 +1,66 @@
+"""The sessions: each installs what it needs and runs one verb of `python -m scripts`."""
+
+import nox
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+
+
+def _install(session: nox.Session, group: str) -> None:
+    """Install one of pyproject.toml's dependency groups."""
+    session.install("--quiet", *nox.project.dependency_groups(PYPROJECT, group))
+
+
+def _scripts(session: nox.Session, *words: str) -> None:
+    _install(session, "run")
+    session.run("python", "-m", "scripts", *words, *session.posargs)
+
+
+@nox.session(default=False)
+def build_wheel(session: nox.Session) -> None:
+    """Build the patched wheel into dist/, and verify it."""
+    _scripts(session, "build-wheel")
+
+
+@nox.session(default=False)
+def apply(session: nox.Session) -> None:
+    """Apply the series into a work tree at build/sglang."""
+    _scripts(session, "apply")
+
+
+@nox.session(default=False)
+def lock(session: nox.Session) -> None:
+    """Validate upstream.lock (-- --check) or compare it with its source (-- --verify)."""
+    _scripts(session, "lock")
+
+
+@nox.session(default=False)
+def verify(session: nox.Session) -> None:
+    """Prove that built wheels are what they say (-- dist/*.whl)."""
+    _scripts(session, "verify")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run this project's own tests."""
+    _install(session, "tests")
+    session.run("python", "-m", "pytest", *(session.posargs or ["-n", "2"]))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and format."""
+    _install(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types, strictly."""
+    _install(session, "types")
+    session.run("mypy")
