@@ -34,8 +34,12 @@ def check_out(patched: Patched, workspace: Workspace, *, force: bool = False) ->
                 )
             if problem is not None:
                 workspace.say(f"{tree.name} was set aside as {files.set_aside(tree)}")
-        with workspace.progress("check out the patched tree"):
-            _make(patched, workspace)
+        with (
+            workspace.progress("check out the patched tree"),
+            files.replacing(tree) as new,
+        ):
+            make(patched, new, workspace)
+            files.remove(tree)
         return True
 
 
@@ -87,21 +91,19 @@ def _applied(tree: Path, workspace: Workspace) -> CommitId | None:
     return applied if applied == repo.resolve("HEAD") else None
 
 
-def _make(patched: Patched, workspace: Workspace) -> None:
+def make(patched: Patched, new: Path, workspace: Workspace) -> None:
+    """Check the patched commit out at `new`, a path that is free."""
     source.complete(patched.base)
     store = patched.base.store
-    with files.replacing(workspace.tree) as new:
-        new.mkdir()
-        repo = repository(new, workspace)
-        repo.run("init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
-        depth = len(patched.commits) + 1
-        repo.run(
-            *("fetch", "--quiet", "--no-tags", f"--depth={depth}", "--no-write-fetch-head"),
-            *(store.git_dir.as_uri(), f"refs/patched/{patched.commit}:{APPLIED}"),
-            settings={"GIT_ALLOW_PROTOCOL": "file"},
-        )
-        repo.run("update-ref", BASE, patched.base.commit)
-        repo.run("update-ref", f"refs/heads/{BRANCH}", patched.commit)
-        repo.run("reset", "--quiet", "--hard", BRANCH)
-        if workspace.tree.exists():
-            files.remove(workspace.tree)
+    new.mkdir()
+    repo = repository(new, workspace)
+    repo.run("init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
+    depth = len(patched.commits) + 1
+    refs = f"{patched.commit}:{APPLIED}", f"{patched.base.commit}:{BASE}"
+    repo.run(
+        *("fetch", "--quiet", "--no-tags", f"--depth={depth}", "--no-write-fetch-head"),
+        *(store.git_dir.as_uri(), *refs),
+        settings={"GIT_ALLOW_PROTOCOL": "file"},
+    )
+    repo.run("update-ref", f"refs/heads/{BRANCH}", patched.commit)
+    repo.run("reset", "--quiet", "--hard", BRANCH)

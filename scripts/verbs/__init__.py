@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, lock
+from scripts.verbs import apply, build_wheel, lock, verify
 from scripts.workspace import Workspace
 
 
@@ -19,4 +19,9 @@ class Verb(Protocol):
     def run(self, arguments: argparse.Namespace, workspace: Workspace) -> Outcome: ...
 
 
-ALL: Mapping[str, Verb] = {"apply": apply, "lock": lock}
+ALL: Mapping[str, Verb] = {
+    "build-wheel": build_wheel,
+    "apply": apply,
+    "lock": lock,
+    "verify": verify,
+}
