@@ -1,0 +1,1 @@
+"""The project's own tests: real git, real zips, real pip; nothing is mocked."""
