@@ -80,7 +80,7 @@ def parse(content: bytes, *, name: str) -> Patch:
         header.partition(b"\n")[2] + b"\n\n", headersonly=True
     )
     author, address = email.utils.parseaddr(_decode(str(fields.get("From", ""))))
-    subject = _decode(str(fields.get("Subject", "")))
+    subject = _decode(str(fields.get("Subject", ""))).strip()
     if not address or not subject:
         raise SeriesError(f"{name}: no From or no Subject header", then=f"{_EXPORT} -1 COMMIT")
     message = subject.encode(errors="surrogateescape") + b"\n"

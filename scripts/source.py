@@ -42,7 +42,12 @@ def obtain(lock: Lock, workspace: Workspace, route: Route = Route.AUTO) -> Base:
     """
     with files.exclusive(workspace.cache):
         store = _store(lock, workspace)
-        cached = _cached(lock, store, route)
+        try:
+            cached = _cached(lock, store, route)
+        except _Damaged:
+            aside = files.set_aside(store.git_dir)
+            workspace.say(f"the object store is damaged, and was set aside as {aside}")
+            store, cached = _store(lock, workspace), None
         if cached is not None:
             return cached
         if workspace.offline and route is Route.GIT:
@@ -118,16 +123,22 @@ def _ref(lock: Lock, route: Route) -> str:
     return f"refs/pins/{route}/{lock.commit}"
 
 
+class _Damaged(Exception):
+    """A commit that was obtained before can no longer be read."""
+
+
 def _cached(lock: Lock, store: Repository, route: Route) -> Base | None:
     for candidate in (Route.GIT, Route.WHEEL) if route is Route.AUTO else (route,):
-        commit = store.resolve(_ref(lock, candidate))
-        if commit is None:
+        ref = _ref(lock, candidate)
+        if not store.run("for-each-ref", ref):
             continue
+        commit = store.resolve(ref)
         try:
-            tree = store.tree(commit)
-        except CommandFailed:
-            store.run("update-ref", "-d", _ref(lock, candidate))  # cut off: obtained anew
-            continue
+            tree = store.tree(commit) if commit else None
+        except CommandFailed as error:
+            raise _Damaged from error
+        if commit is None or tree is None:
+            raise _Damaged
         why = "in the cache" if route is not Route.WHEEL else "--route wheel"
         return Base(lock=lock, store=store, commit=commit, tree=tree, route=candidate, why=why)
     return None
