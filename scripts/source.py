@@ -130,15 +130,13 @@ class _Damaged(Exception):
 def _cached(lock: Lock, store: Repository, route: Route) -> Base | None:
     for candidate in (Route.GIT, Route.WHEEL) if route is Route.AUTO else (route,):
         ref = _ref(lock, candidate)
-        if not store.run("for-each-ref", ref):
-            continue
-        commit = store.resolve(ref)
         try:
-            tree = store.tree(commit) if commit else None
+            if not store.run("for-each-ref", ref):
+                continue
+            commit = CommitId(store.run("rev-parse", "--verify", ref).decode().strip())
+            tree = store.tree(commit)
         except CommandFailed as error:
             raise _Damaged from error
-        if commit is None or tree is None:
-            raise _Damaged
         why = "in the cache" if route is not Route.WHEEL else "--route wheel"
         return Base(lock=lock, store=store, commit=commit, tree=tree, route=candidate, why=why)
     return None
