@@ -60,7 +60,6 @@ def make(lock: Lock, series: Series, base: ReleaseWheel | None) -> bytes:
         type=ComponentType.LIBRARY,
         bom_ref="wheel",
         purl=PackageURL("pypi", None, lock.name, lock.distribution_version),
-        modified=True,
         pedigree=Pedigree(
             ancestors=[ancestor],
             commits=[Commit(uid=lock.commit, url=XsUri(lock.url))],

@@ -219,14 +219,16 @@ class Project:
             series.write(f"{patch.name}\n")
         return patch
 
-    def scripts(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line on this checkout."""
+    def scripts(
+        self, *words: str, connected: bool = False, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command line on this checkout; `connected` leaves pip its real settings."""
         verb, *rest = words
         code = Path(__file__).parent.parent
         return subprocess.run(
             [sys.executable, "-m", "scripts", verb, "--root", str(self.root), *rest],
             cwd=code,
-            env=self.environment() | environment,
+            env=(dict(os.environ) if connected else self.environment()) | environment,
             capture_output=True,
             text=True,
             check=False,

@@ -1,0 +1,77 @@
+"""The house: modules stand on floors, imports point down, and nothing does another's work."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parent.parent / "scripts"
+FLOORS = [
+    ["errors"],
+    ["proc", "files", "workspace", "report"],
+    ["git"],
+    ["diff", "lock"],
+    ["patch", "release"],
+    ["series", "wheelfile"],
+    ["fetch", "notice", "repack", "sbom"],
+    ["source"],
+    ["patched", "pin"],
+    ["overlay", "worktree"],
+    ["verify"],
+    ["build", "source_build"],
+    ["verbs"],
+    ["__main__"],
+]
+FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
+MODULES = sorted(path for path in SCRIPTS.rglob("*.py") if path.name != "__init__.py")
+
+
+def noun(path: Path) -> str:
+    return path.relative_to(SCRIPTS).parts[0].removesuffix(".py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "scripts":
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scripts."):
+            yield (node.module or "").split(".")[1]
+        elif isinstance(node, ast.Import):
+            assert not [alias for alias in node.names if alias.name.startswith("scripts")]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SCRIPTS)))
+def test_imports_point_down(path: Path) -> None:
+    mine = FLOOR[noun(path)]
+    for name in imports(path):
+        inside = name == "verbs" == noun(path)
+        assert FLOOR[name] < mine or inside, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SCRIPTS)))
+def test_modules_and_functions_fit_the_head(path: Path) -> None:
+    text = path.read_text()
+    assert len(text.splitlines()) < 300
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            length = (node.end_lineno or 0) - node.lineno + 1
+            assert length <= 45, f"{path.name}: {node.name} has {length} lines"
+
+
+ONLY = {
+    "subprocess": {"proc"},
+    "os.environ": {"__main__"},
+    "sys.argv": {"__main__"},
+    "argparse": {"verbs", "__main__"},
+    "chdir": set(),
+    "sys.path": set(),
+    "datetime.now": set(),
+    "time.time(": set(),
+}
+
+
+@pytest.mark.parametrize("word", ONLY)
+def test_who_does_what(word: str) -> None:
+    users = {noun(path) for path in MODULES if word in path.read_text()}
+    assert users <= ONLY[word]
