@@ -64,3 +64,10 @@ def types(session: nox.Session) -> None:
     """Check the types, strictly."""
     _install(session, "types")
     session.run("mypy")
+
+
+@nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Measure this project beside what people would use instead."""
+    _install(session, "tests")
+    session.run("python", "-m", "tests.bench", *session.posargs)
