@@ -93,7 +93,8 @@ def complete(base: Base, paths: list[str] | None = None) -> None:
         return
     ids = "".join(f"{blob}\n" for blob in missing).encode()
     try:
-        base.store.fetch("--filter=blob:none", "--stdin", "origin", input=ids)
+        with files.exclusive(base.store.git_dir.parent):
+            base.store.fetch("--filter=blob:none", "--stdin", "origin", input=ids)
     except CommandFailed as error:
         raise SourceError(
             f"{len(missing)} files of commit {base.commit} could not be fetched:\n{error.output}",
