@@ -124,6 +124,9 @@ def _ref(lock: Lock, route: Route) -> str:
     return f"refs/pins/{route}/{lock.commit}"
 
 
+_WHY_CACHED_WHEEL = "in the cache, since git was out of reach once; --route git asks again"
+
+
 class _Damaged(Exception):
     """A commit that was obtained before can no longer be read."""
 
@@ -138,7 +141,9 @@ def _cached(lock: Lock, store: Repository, route: Route) -> Base | None:
             tree = store.tree(commit)
         except CommandFailed as error:
             raise _Damaged from error
-        why = "in the cache" if route is not Route.WHEEL else "--route wheel"
+        why = "in the cache" if candidate is Route.GIT else _WHY_CACHED_WHEEL
+        if route is Route.WHEEL:
+            why = "--route wheel"
         return Base(lock=lock, store=store, commit=commit, tree=tree, route=candidate, why=why)
     return None
 

@@ -88,7 +88,8 @@ def _shown(job: Job, built: Sequence[Built]) -> Group:
     spent = ", ".join(f"{step} {seconds:.2f} s" for step, seconds in job.clock.seconds.items())
     return Group(
         Text(f"{job.lock.name} {job.lock.distribution_version}"),
-        Text(f"route {facts['route']} ({facts['why']}), base commit {facts['base']}"),
+        Text(f"route {facts['route']}: {facts['why']}", overflow="fold"),
+        Text(f"base commit {facts['base']}"),
         Text(f"patched commit {facts['commit']}"),
         patches,
         made,
