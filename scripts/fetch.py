@@ -69,7 +69,7 @@ def _pip_download(release: ReleaseWheel, folder: Path) -> list[str | Path]:
     requirement.write_text(f"{project}=={version} --hash=sha256:{release.sha256}\n")
     return [
         *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input"),
-        *("--no-deps", "--only-binary", ":all:", "--require-hashes", "--progress-bar", "raw"),
+        *("--no-deps", "--only-binary", ":all:", "--progress-bar", "raw"),
         *("--implementation", python[:2], "--python-version", python[2:], "--abi", abi),
         *(word for name in platform.split(".") for word in ("--platform", name)),
         *("--dest", folder, "--requirement", requirement),

@@ -24,7 +24,6 @@ _LOCATION = (
     *("GIT_TEMPLATE_DIR", "GIT_TRACE", "GIT_DEFAULT_HASH", "GIT_QUARANTINE_PATH"),
 )
 _QUIET_FETCH = (
-    "core.hooksPath=/dev/null",
     "fetch.recurseSubmodules=false",
     "fetch.writeCommitGraph=false",
     "fetch.prune=false",

@@ -1,9 +1,11 @@
 """The overlay: what is not patched stays to the byte, what is new follows the rules of wheels."""
 
+import io
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -51,9 +53,43 @@ def test_unpatched_members_are_copied_to_the_byte(patched_project: Project) -> N
         if name not in changed and not name.endswith(("/METADATA", "/RECORD")):
             assert mine == content
             assert (my_info.date_time, my_info.CRC) == (info.date_time, info.CRC)
+        else:
+            assert my_info.compress_type == zipfile.ZIP_STORED
     assert set(ours) - {name.replace("sglang-0.5.18.dist-info", INFO) for name in theirs} == {
         f"{INFO}/sboms/sglang-sm120.cdx.json"
     }
+
+
+class Unseekable(io.RawIOBase):
+    """A pipe: an archive that is written to it has its sizes behind each member."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        return self.file.write(content)
+
+
+def test_an_archive_with_sizes_behind_its_members(patched_project: Project) -> None:
+    for path in patched_project.wheels:
+        old = raw(path)
+        with zipfile.ZipFile(path) as archive:
+            members = {name: archive.read(name) for name in old}
+        with path.open("wb") as file, zipfile.ZipFile(Unseekable(file), "w") as streamed:
+            for name, content in members.items():
+                streamed.writestr(old[name][1], content)
+    patched_project.write_lock()
+    base, new = make(patched_project)
+    with zipfile.ZipFile(base) as archive:
+        assert archive.getinfo("sglang/fast.so").flag_bits & 0x08
+    with zipfile.ZipFile(new) as archive:
+        assert not any(info.flag_bits & 0x08 for info in archive.infolist())
+        assert archive.testzip() is None
+    words = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-index", str(new)]
+    subprocess.run([*words, "-d", str(patched_project.root)], check=True)
 
 
 def test_metadata_changes_in_one_line(patched_project: Project) -> None:

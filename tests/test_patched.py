@@ -198,7 +198,7 @@ def test_the_users_machine_does_not_matter(patched_project: Project, tmp_path: P
         (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/hook-ran\nexit 1\n")
         (hooks / name).chmod(0o755)
     attributes.write_text("* text=auto eol=crlf ident\n")
-    config = tmp_path / "gitconfig"
+    config = tmp_path / ".gitconfig"
     config.write_text(HOSTILE.format(hooks=hooks, attributes=attributes))
     done = patched_project.scripts(
         "apply",
@@ -220,6 +220,9 @@ def test_the_users_machine_does_not_matter(patched_project: Project, tmp_path: P
     assert git(tree, "rev-parse", "HEAD") == expected
     assert git(tree, "status", "--porcelain") == ""
     assert (tree / "python/sglang/crlf.py").read_bytes() == upstream.FILES["python/sglang/crlf.py"]
+    hooks.rename(tree / ".git" / "hooks")
+    os.utime(tree / "README.md")  # makes git refresh its index, which calls a hook
+    assert patched_project.scripts("apply").returncode == 0
     assert not (tmp_path / "hook-ran").exists()
 
 

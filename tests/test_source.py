@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts import files, patched, series, source
-from scripts.errors import SourceError
+from scripts.errors import CommandFailed, SourceError
 from scripts.git import Repository
 from scripts.source import Route
 from tests import upstream
@@ -28,6 +28,18 @@ def test_depth_one_and_blobs_on_demand(patched_project: Project) -> None:
     objects = base.store.objects()
     here = {path for path, blob in blobs.items() if objects.has(blob)}
     assert here == {"python/sglang/sizes.py", "python/sglang/gate.py"}
+
+
+def test_no_blob_is_fetched_unasked(project: Project) -> None:
+    """git itself would fetch a missing blob of a partial clone as soon as it is read."""
+    base = source.obtain(project.lock(), project.workspace(), Route.GIT)
+    blob = base.tree["README.md"].blob
+    with pytest.raises(CommandFailed):
+        base.store.run("cat-file", "blob", blob)
+    with pytest.raises(KeyError):
+        base.store.objects().read(blob)
+    source.complete(base, ["README.md"])
+    assert base.store.objects().read(blob) == upstream.FILES["README.md"]
 
 
 def test_the_host_is_asked_once(patched_project: Project) -> None:
