@@ -52,6 +52,15 @@ def test_a_name_with_a_nul_byte(tmp_path: Path) -> None:
         pass
 
 
+def test_an_encrypted_member(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.whl", "sglang/a.py")
+    content = bytearray(path.read_bytes())
+    content[content.rindex(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+    with pytest.raises(WheelError, match="is encrypted"), wheelfile.opened(path):
+        pass
+
+
 @pytest.mark.parametrize("content", [b"", b"no zip", b"PK\x03\x04"])
 def test_no_zip(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.whl"
