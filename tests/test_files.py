@@ -16,17 +16,26 @@ CODE = Path(__file__).parent.parent
 def test_what_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old")
-    with pytest.raises(RuntimeError), files.replacing(path) as new:
-        new.write_text("half")
-        raise RuntimeError
+
+    def fail() -> None:
+        with files.replacing(path) as new:
+            new.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
     assert path.read_text() == "old"
 
 
 def test_a_folder_that_fails_is_gone(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), files.replacing(tmp_path / "folder") as new:
-        (new / "below").mkdir(parents=True)
-        raise RuntimeError
+    def fail() -> None:
+        with files.replacing(tmp_path / "folder") as new:
+            (new / "below").mkdir(parents=True)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert not list(tmp_path.iterdir())
 
 
