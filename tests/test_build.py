@@ -9,6 +9,7 @@ import pytest
 from scripts import build, files
 from scripts.errors import FetchError
 from scripts.source import Route
+from tests import upstream
 from tests.upstream import HERE, OTHER, Project
 
 
@@ -111,6 +112,18 @@ def test_failing_leaves_the_old_wheel(patched_project: Project) -> None:
     assert "data.json" in done.stderr
     assert wheel.read_bytes() == original
     assert [path.name for path in wheel.parent.iterdir() if path.name != ".lock"] == [wheel.name]
+
+
+def test_a_build_ends_with_its_proof(patched_project: Project) -> None:
+    """A wheel that is wrong as upstream shipped it is not placed."""
+    for path in patched_project.wheels:
+        tag = path.name.removeprefix("sglang-0.5.18-").removesuffix(".whl")
+        upstream.release_wheel(patched_project.upstream, tag, wrong="sglang/run.sh")
+    patched_project.write_lock()
+    done = patched_project.scripts("build-wheel")
+    assert done.returncode == 10
+    assert "sglang/run.sh is not what RECORD says" in done.stderr
+    assert not list((patched_project.root / "dist").glob("*.whl"))
 
 
 def test_no_network_and_an_empty_cache(patched_project: Project) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from scripts import patch, series
 from scripts.errors import SeriesError
+from scripts.series import Series
 from tests.upstream import TRAILERS, Project
 
 NAMES = st.lists(
@@ -25,6 +26,12 @@ def test_comments_and_blank_lines() -> None:
 def test_a_patch_listed_twice() -> None:
     with pytest.raises(SeriesError, match=r"series:2: 0001-a\.patch is listed twice"):
         series.parse("0001-a.patch\n0001-a.patch\n")
+
+
+def test_a_series_never_holds_a_patch_twice() -> None:
+    once = patch.parse(text(), name="0001-a.patch")
+    with pytest.raises(SeriesError, match=r"0001-a\.patch twice"):
+        Series(patches=(once, once))
 
 
 @pytest.mark.parametrize("name", ["../0001-a.patch", "a.patch", "0001-a.diff", "0001-a.patch -p2"])

@@ -51,6 +51,19 @@ def test_verify_finds_a_changed_file(compiled: Project) -> None:
     assert "sglang/run.sh is not the patched tree's" in done.stderr
 
 
+def test_a_build_ends_with_its_proof(compiled: Project) -> None:
+    """The backend leaves a patched file out."""
+    toml = upstream.FILES["python/pyproject.toml"].replace(b'["sglang*"]', b'["sglang"]')
+    toml = toml.replace(b'"**/*"', b'"*.json"')
+    toml += b"[tool.setuptools]\ninclude-package-data = false\n"
+    files = {"python/pyproject.toml": toml, "python/sglang/old/gone.py": b"OLD = 2\n"}
+    compiled.add_patch(files, "narrow")
+    done = compiled.scripts("build-wheel", "--from-source", connected=True)
+    assert done.returncode == 10, done.stderr
+    assert "sglang/old/gone.py is missing" in done.stderr
+    assert not list((compiled.root / "dist").glob("*.whl"))
+
+
 def test_the_wheel_route_holds_no_build(compiled: Project) -> None:
     done = compiled.scripts("build-wheel", "--from-source", "--route", "wheel")
     assert done.returncode == 5  # the patch to pyproject.toml has no pre-image there

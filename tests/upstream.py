@@ -132,8 +132,13 @@ def make(folder: Path, files: Mapping[str, bytes] = FILES) -> Upstream:
     return upstream
 
 
-def release_wheel(upstream: Upstream, tag: str, *, files: Mapping[str, bytes] = FILES) -> Path:
-    """A wheel of the release as setuptools makes it: compiled module, CRLF in RECORD, folders."""
+def release_wheel(
+    upstream: Upstream, tag: str, *, files: Mapping[str, bytes] = FILES, wrong: str = ""
+) -> Path:
+    """A wheel of the release as setuptools makes it: compiled module, CRLF in RECORD, folders.
+
+    RECORD has a wrong line for the member `wrong`.
+    """
     info = f"sglang-{VERSION}.dist-info"
     path = upstream.shelf / f"sglang-{VERSION}-{tag}.whl"
     members: dict[str, bytes] = {
@@ -151,10 +156,11 @@ def release_wheel(upstream: Upstream, tag: str, *, files: Mapping[str, bytes] = 
     ).encode()
     members[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nTag: {tag}\n".encode()
     record = f"{info}/RECORD"
-    lines = [wheelfile.record_line(n, c, end="\r\n") for n, c in members.items()]
-    members[record] = "".join([*lines, f"{record},,\r\n"]).encode()
     members[f"{info}/licenses/LICENSE"] = b"Apache\n"
-    lines.append(wheelfile.record_line(f"{info}/licenses/LICENSE", b"Apache\n", end="\r\n"))
+    lines = [
+        wheelfile.record_line(name, content + b"?" * (name == wrong), end="\r\n")
+        for name, content in members.items()
+    ]
     members[record] = "".join([*lines, f"{record},,\r\n"]).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         folders = {f"{Path(name).parent}/" for name in members}
