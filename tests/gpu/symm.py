@@ -29,7 +29,7 @@ from tests.gpu.ranks import Facts
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [
     *(64 * KIB + 4 * tail for tail in range(9)),
-    *(MIB - 4, MIB, MIB + 12, 7 * 2 * 4096, 16 * MIB + 4, 64 * MIB - 4),
+    *(MIB - 4, MIB, MIB + 12, 9 * 2 * 4096, 16 * MIB + 4, 64 * MIB - 4),
 ]
 """Bytes: the floor, every tail after it, odd shapes, and the largest payload admitted."""
 DECLINED = (4, 64 * KIB - 4, 64 * MIB)
