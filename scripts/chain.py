@@ -9,9 +9,13 @@ from scripts.outcome import leaves
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Link:
-    """One test of a chain: what follows where it holds, and where it does not."""
+    """One test of a chain: what follows where it holds, and where it does not.
+
+    `start` is the `if` that it is an elif of, or itself.
+    """
 
     node: ast.If
+    start: ast.If
     otherwise: Sequence[ast.stmt]
 
     @property
@@ -57,8 +61,9 @@ def chain_at(body: Sequence[ast.stmt], index: int) -> Chain:
 
 
 def _elifs(node: ast.If, rest: Sequence[ast.stmt]) -> tuple[list[Link], Sequence[ast.stmt]]:
-    links = [Link(node=node, otherwise=node.orelse or rest)]
+    start = node
+    links = [Link(node=node, start=start, otherwise=node.orelse or rest)]
     while len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If):
         node = node.orelse[0]
-        links.append(Link(node=node, otherwise=node.orelse or rest))
+        links.append(Link(node=node, start=start, otherwise=node.orelse or rest))
     return links, node.orelse

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from scripts.capability import UNKNOWN, Unknown, name_of
 
-_LENGTH = 60
+_LENGTH = 40
 _LOGS = {"warning", "warn", "warning_once", "print_warning_once", "info", "error", "debug"}
 
 
@@ -31,9 +31,9 @@ def of_block(body: Sequence[ast.stmt]) -> str:
             case ast.Raise():
                 return f"raises {_last(statement.exc) if statement.exc else 'again'}"
             case ast.Assign() | ast.AnnAssign():
-                target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-                name = name_of(target or getattr(statement, "target", ast.Name(id="")))
-                return f"{said}sets {name} = {short(statement.value)}"
+                targets = statement.targets if isinstance(statement, ast.Assign) else ()
+                target = targets[0] if targets else getattr(statement, "target", None)
+                return f"{said}sets {short(target)} = {short(statement.value)}"
             case _:
                 return f"{said}goes on"
     return f"{said}goes on"
@@ -46,15 +46,15 @@ def of_branch(
     match statement:
         case ast.If():
             if truth is False:
-                return f"false: {of_block(otherwise)}"
-            holds = "true" if truth is True else "true where the rest holds"
+                return f"skipped: {of_block(otherwise)}"
+            holds = "taken" if truth is True else "taken where the rest holds"
             return f"{holds}: {of_block(statement.body)}"
         case ast.Assert():
             return "raises AssertionError" if truth is False else "passes"
         case ast.Return():
             return f"returns {_as_word(truth)}"
         case ast.Assign(targets=[target]):
-            return f"sets {name_of(target)} = {_as_word(truth)}"
+            return f"sets {short(target)} = {_as_word(truth)}"
     return f"is {_as_word(truth)}" + (", as on 10" if takes_in else "")
 
 

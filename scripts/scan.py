@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scripts.bindings import assigned, attributes
-from scripts.capability import SM120, UNKNOWN, Bindings, Reader, helper, mentions_12, name_of
+from scripts.capability import SM100, SM120, UNKNOWN, Bindings, Reader, helper, mentions_12, name_of
 from scripts.chain import Chain, Link, chain_at
 from scripts.gate import Gate, Kind, classify, singles_out, wording
 from scripts.outcome import leaves, of_block, of_branch, short
@@ -106,7 +106,8 @@ class _Scanner:
             case ast.Assign(targets=[target]) | ast.AnnAssign(target=target):
                 name = name_of(target)
                 if isinstance(value, ast.Dict):
-                    self._table(value, name, at)
+                    self._table(value, at.below(name), at)
+                    return
                 if helper(name.rpartition(".")[2]) and _is_alias(value, at.reads):
                     return
         is_test = isinstance(statement, ast.Assert | ast.While | ast.Return | ast.Assign)
@@ -114,13 +115,14 @@ class _Scanner:
 
     def _chain(self, chain: Chain, at: _Place) -> bool:
         """Scan an if/elif chain; whether capability 12 never comes to what follows it."""
-        aware = any(mentions_12(link.test, at.reads) for link in chain.links)
-        aware = aware or _asks(chain.rest, at.reads)
-        split = [] if aware else self._split(chain, at)
+        aware = [link.start for link in chain.links if mentions_12(link.test, at.reads)]
+        split = [] if aware or _asks(chain.rest, at.reads) else self._split(chain, at)
         for link in chain.links:
-            truth = at.reads.truths(link.test)[SM120]
-            taken = link.body if truth is True else link.otherwise
-            if link not in split and not aware and not _asks(taken, at.reads):
+            truths = at.reads.truths(link.test)
+            truth = truths[SM120]
+            into = truth is True or (truth is UNKNOWN and truths[SM100] is False)
+            unaware = link.start not in aware and link not in split
+            if unaware and not _asks(link.body if into else link.otherwise, at.reads):
                 self._expression(
                     link.test, link.node, at, is_test=True, otherwise=link.otherwise
                 )
@@ -165,10 +167,15 @@ class _Scanner:
                 kind = classify(node, at.reads)
                 defines = helper(at.symbol.rpartition(".")[2]) and kind is not Kind.THRESHOLD
                 if kind is not None and not defines:
+                    line = _line(node, at.reads)
                     takes_in = kind is Kind.THRESHOLD
                     effect = of_branch(statement, truths[SM120], otherwise, takes_in=takes_in)
-                    self._add(kind, node.lineno, wording(node, at.reads), effect, at)
+                    self._add(kind, line, wording(node, at.reads), effect, at)
                 return
+            if asks and truths[SM120] is not UNKNOWN:
+                return  # decided by what no capability changes
+        if isinstance(node, ast.Dict):
+            self._table(node, at.symbol, at)
         self._lookup(node, at)
         for child in ast.iter_child_nodes(node):
             self._child(child, statement, at)
@@ -198,7 +205,7 @@ class _Scanner:
         if truths[SM120] is not True:
             self._expression(node.orelse, statement, at)
 
-    def _table(self, node: ast.Dict, name: str, at: _Place) -> None:
+    def _table(self, node: ast.Dict, symbol: str, at: _Place) -> None:
         keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
         if len(keys) != len(node.keys) or not all(type(key) is int for key in keys):
             return
@@ -208,7 +215,7 @@ class _Scanner:
             known = set(range(7, 12)) if small else {70, 75, 80, 86, 87, 89, 90, 100, 103, 110}
             if rows <= numbers <= known:
                 said = f"rows {', '.join(str(key) for key in sorted(numbers))}"
-                place = _Place(symbol=at.below(name), reads=at.reads)
+                place = _Place(symbol=symbol, reads=at.reads)
                 self._add(Kind.TABLE, node.lineno, said, "no row", place)
 
     def _lookup(self, node: ast.expr, at: _Place) -> None:
@@ -253,3 +260,10 @@ def _is_alias(value: ast.expr, reads: Reader) -> bool:
     """Whether a helper is only given another name."""
     compares = any(isinstance(part, ast.Compare) for part in ast.walk(value))
     return not compares and UNKNOWN not in reads.truths(value).values()
+
+
+def _line(node: ast.expr, reads: Reader) -> int:
+    """The line of the first part of a condition that is about a capability."""
+    while isinstance(node, ast.BoolOp):
+        node = next(part for part in node.values if len(set(reads.truths(part).values())) > 1)
+    return node.lineno
