@@ -44,6 +44,18 @@ def verify(session: nox.Session) -> None:
     _scripts(session, "verify")
 
 
+@nox.session(default=False)
+def audit(session: nox.Session) -> None:
+    """List upstream's gates on compute capability, against patchset/gates.toml."""
+    _scripts(session, "audit")
+
+
+@nox.session(default=False)
+def postconditions(session: nox.Session) -> None:
+    """Prove that the patched tree is what each patch of the series is for."""
+    _scripts(session, "postconditions")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""

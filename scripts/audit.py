@@ -3,18 +3,24 @@
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scripts import scan
-from scripts.gate import Gate, Kind
+from scripts.gate import Gate, Key, Kind
+from scripts.git import Repository, Tree
+from scripts.patched import Patched
 
+UNDER = ("python/sglang/srt",)
 LARGEST = 4_000_000  # bytes; the largest module of SGLang 0.5.18 has 0.4 million
 _WORTH_PARSING = re.compile(
     rb"is_sm\d|is_blackwell|is_hopper|capability|get_device_sm|sm_major|cuda_major|^\s*(9|90)\s*:",
     re.MULTILINE,
 )
 _TESTS = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|conftest\.py$)")
+
+_Found = dict[str, Sequence[Gate]]  # by path, with lookups in tables that may have a row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +48,67 @@ def is_audited(path: str, under: Sequence[str]) -> bool:
 
 def audit(contents: Iterable[tuple[str, bytes]]) -> Audit:
     """Look for gates in files, given as path and content."""
-    gates: list[Gate] = []
+    found, unread = _look(contents)
+    return Audit(gates=_settled(found), unread=tuple(unread), files=len(found))
+
+
+def _look(contents: Iterable[tuple[str, bytes]]) -> tuple[_Found, list[Unread]]:
+    found: _Found = {}
     unread: list[Unread] = []
-    files = 0
     for path, content in contents:
-        files += 1
+        found[path] = ()
         try:
-            gates += of_file(path, content)
+            found[path] = of_file(path, content)
         except Unreadable as error:
             unread.append(Unread(path=path, why=str(error)))
+    return found, unread
+
+
+def _settled(found: _Found) -> tuple[Gate, ...]:
+    """The gates of all files, where lookups count only in tables that lack a row."""
+    gates = [gate for path in sorted(found) for gate in found[path]]
     tables = {gate.symbol.rpartition(".")[2] for gate in gates if gate.kind is Kind.TABLE}
-    found = [gate for gate in gates if gate.kind is not Kind.LOOKUP or gate.table in tables]
-    return Audit(
-        gates=tuple(sorted(found, key=lambda gate: (gate.path, gate.line))),
-        unread=tuple(unread),
-        files=files,
-    )
+    return tuple(gate for gate in gates if gate.kind is not Kind.LOOKUP or gate.table in tables)
+
+
+def of_tree(store: Repository, tree: Tree, under: Sequence[str] = UNDER) -> Audit:
+    """The gates of a commit's files. Raises KeyError where a blob is not in `store`."""
+    return audit(_contents(store, tree, under))
+
+
+def _contents(
+    store: Repository, tree: Tree, under: Sequence[str]
+) -> Iterator[tuple[str, bytes]]:
+    audited = ((path, entry) for path, entry in tree.items() if is_audited(path, under))
+    return store.contents((path, entry) for path, entry in audited if entry.mode != "120000")
+
+
+def of_series(
+    patched: Patched, under: Sequence[str] = UNDER
+) -> tuple[Audit, Mapping[Key, str]]:
+    """The audit of a series' base, and by gate the number of the patch that opens it.
+
+    A gate is opened by the first patch after which it is gone, and not only renamed.
+    """
+    store = patched.base.store
+    found, unread = _look(_contents(store, patched.base.tree, under))
+    before = _settled(found)
+    base = Audit(gates=before, unread=tuple(unread), files=len(found))
+    opened: dict[Key, str] = {}
+    for patch, commit in zip(patched.series.patches, patched.commits, strict=True):
+        paths = [path for change in patch.changes for path in change.paths]
+        touched = store.tree(commit, paths) if paths else {}
+        found |= {path: () for path in paths if path in found}
+        found |= _look(_contents(store, touched, under))[0]
+        after = _settled(found)
+        kept = {gate.key for gate in after}
+        asked = Counter((gate.path, gate.kind, gate.condition) for gate in after)
+        asked.subtract((gate.path, gate.kind, gate.condition) for gate in before)
+        for gate in before:
+            if gate.key not in kept and asked[gate.path, gate.kind, gate.condition] < 0:
+                opened.setdefault(gate.key, patch.number)
+        before = after
+    return base, opened
 
 
 class Unreadable(Exception):

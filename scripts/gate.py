@@ -38,6 +38,9 @@ class Kind(StrEnum):
     HELPER = "helper"  # sm100 alone
 
 
+Key = tuple[str, str, str, str, int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
     """A decision at a line of an upstream file (counted from 1), in a function or class.
@@ -57,9 +60,9 @@ class Gate:
     table: str = ""
 
     @property
-    def key(self) -> tuple[str, str, str, str, int]:
-        """What stays the same while lines are added above and helpers are renamed."""
-        return (self.path, self.symbol, self.kind, self.condition, self.occurrence)
+    def key(self) -> Key:
+        """Path, symbol, kind, condition and occurrence: what stays the same while lines are added above and helpers are renamed."""
+        return (self.path, self.symbol, str(self.kind), self.condition, self.occurrence)
 
     @property
     def takes_in(self) -> bool:
