@@ -76,16 +76,12 @@ def of_tree(store: Repository, tree: Tree, under: Sequence[str] = UNDER) -> Audi
     return audit(_contents(store, tree, under))
 
 
-def _contents(
-    store: Repository, tree: Tree, under: Sequence[str]
-) -> Iterator[tuple[str, bytes]]:
+def _contents(store: Repository, tree: Tree, under: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     audited = ((path, entry) for path, entry in tree.items() if is_audited(path, under))
     return store.contents((path, entry) for path, entry in audited if entry.mode != "120000")
 
 
-def of_series(
-    patched: Patched, under: Sequence[str] = UNDER
-) -> tuple[Audit, Mapping[Key, str]]:
+def of_series(patched: Patched, under: Sequence[str] = UNDER) -> tuple[Audit, Mapping[Key, str]]:
     """The audit of a series' base, and by gate the number of the patch that opens it.
 
     A gate is opened by the first patch after which it is gone, and not only renamed.

@@ -123,9 +123,7 @@ class _Scanner:
             into = truth is True or (truth is UNKNOWN and truths[SM100] is False)
             unaware = link.start not in aware and link not in split
             if unaware and not _asks(link.body if into else link.otherwise, at.reads):
-                self._expression(
-                    link.test, link.node, at, is_test=True, otherwise=link.otherwise
-                )
+                self._expression(link.test, link.node, at, is_test=True, otherwise=link.otherwise)
             if truth is not False:
                 self.block(link.body, at)
             if truth is True:

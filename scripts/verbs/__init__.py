@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, audit, build_wheel, lock, verify
+from scripts.verbs import apply, audit, build_wheel, lock, postconditions, verify
 from scripts.workspace import Workspace
 
 
@@ -24,5 +24,6 @@ ALL: Mapping[str, Verb] = {
     "apply": apply,
     "audit": audit,
     "lock": lock,
+    "postconditions": postconditions,
     "verify": verify,
 }

@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--sarif", type=Path, metavar="FILE", help="write SARIF 2.1.0 too")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write an issue's text too")
-    parser.add_argument(
-        "--write", action="store_true", help="bring patchset/gates.toml up to date"
-    )
+    parser.add_argument("--write", action="store_true", help="bring patchset/gates.toml up to date")
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
