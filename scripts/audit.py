@@ -3,7 +3,6 @@
 import ast
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -91,20 +90,40 @@ def of_series(patched: Patched, under: Sequence[str] = UNDER) -> tuple[Audit, Ma
     before = _settled(found)
     base = Audit(gates=before, unread=tuple(unread), files=len(found))
     opened: dict[Key, str] = {}
+    origins = {gate.key: gate.key for gate in before}
     for patch, commit in zip(patched.series.patches, patched.commits, strict=True):
         paths = [path for change in patch.changes for path in change.paths]
         touched = store.tree(commit, paths) if paths else {}
         found |= {path: () for path in paths if path in found}
         found |= _look(_contents(store, touched, under))[0]
         after = _settled(found)
-        kept = {gate.key for gate in after}
-        asked = Counter((gate.path, gate.kind, gate.condition) for gate in after)
-        asked.subtract((gate.path, gate.kind, gate.condition) for gate in before)
-        for gate in before:
-            if gate.key not in kept and asked[gate.path, gate.kind, gate.condition] < 0:
-                opened.setdefault(gate.key, patch.number)
+        for gate, now in _followed(before, after):
+            origin = origins.pop(gate.key, None)
+            if origin is not None and now is None:
+                opened[origin] = patch.number
+            elif origin is not None and now is not None:
+                origins[now.key] = origin
         before = after
     return base, opened
+
+
+def _followed(before: Sequence[Gate], after: Sequence[Gate]) -> list[tuple[Gate, Gate | None]]:
+    """Each gate that is elsewhere after a patch, with where: the same file, asking the same.
+
+    None stands for a gate that is gone.
+    """
+    kept = {gate.key for gate in before} & {gate.key for gate in after}
+    fresh = [gate for gate in after if gate.key not in kept]
+    pairs: list[tuple[Gate, Gate | None]] = []
+    for gate in before:
+        if gate.key in kept:
+            continue
+        asks = (gate.path, gate.kind, gate.condition)
+        now = next((new for new in fresh if (new.path, new.kind, new.condition) == asks), None)
+        if now is not None:
+            fresh.remove(now)
+        pairs.append((gate, now))
+    return pairs
 
 
 class Unreadable(Exception):
