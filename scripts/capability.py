@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import reduce
+from typing import Any
 
 Capability = tuple[int, int]
 
@@ -147,56 +147,52 @@ class Reader:
         match node:
             case ast.Constant():
                 return node.value
-            case ast.Tuple() | ast.List() | ast.Set():
-                parts = [self.value(part, at) for part in node.elts]
-                return UNKNOWN if UNKNOWN in parts else tuple(parts)
             case ast.Name() | ast.Attribute():
                 return self._named(node, at)
             case ast.Call():
                 return self._called(node, at)
+            case ast.UnaryOp() | ast.BoolOp() | ast.Compare():
+                return self._asked(node, at)
+        return self._composed(node, at)
+
+    def _asked(self, node: ast.UnaryOp | ast.BoolOp | ast.Compare, at: Capability) -> object:
+        if isinstance(node, ast.Compare):
+            return self._compared(node, at)
+        if isinstance(node, ast.BoolOp):
+            return _combine(node.op, [_truth(self.value(part, at)) for part in node.values])
+        truth = _truth(self.value(node.operand, at))
+        decided = isinstance(node.op, ast.Not) and truth is not UNKNOWN
+        return not truth if decided else UNKNOWN
+
+    def _composed(self, node: ast.expr, at: Capability) -> object:
+        match node:
+            case ast.Tuple() | ast.List() | ast.Set():
+                parts = [self.value(part, at) for part in node.elts]
+                return UNKNOWN if UNKNOWN in parts else tuple(parts)
             case ast.Subscript():
                 return _item(self.value(node.value, at), self.value(node.slice, at))
             case ast.BinOp():
                 return _arithmetic(node.op, self.value(node.left, at), self.value(node.right, at))
-            case ast.UnaryOp(op=ast.Not()):
-                truth = _truth(self.value(node.operand, at))
-                return UNKNOWN if truth is UNKNOWN else not truth
-            case ast.BoolOp():
-                return _combine(node.op, [_truth(self.value(part, at)) for part in node.values])
-            case ast.Compare():
-                return self._compared(node, at)
             case ast.IfExp():
                 test = _truth(self.value(node.test, at))
-                return (
-                    UNKNOWN
-                    if test is UNKNOWN
-                    else self.value(node.body if test else node.orelse, at)
-                )
+                if test is not UNKNOWN:
+                    return self.value(node.body if test else node.orelse, at)
         return UNKNOWN
 
     def _named(self, node: ast.Name | ast.Attribute, at: Capability) -> object:
         dotted = name_of(node)
         last = dotted.rpartition(".")[2]
-        says = helper(last)
-        if says is not None:
-            is_function = isinstance(node, ast.Name) and not self._bound(last) and last[0] != "_"
-            return UNKNOWN if is_function else says(at)
-        if _ELSEWHERE.fullmatch(last):
-            return False
-        if _ON_NVIDIA.fullmatch(last):
-            return True
-        for bound in self._bound(dotted):
-            if self.is_reading(bound):
-                return self.value(bound, at)
+        if helper(last) and isinstance(node, ast.Name) and last[0] != "_" and not self._bound(last):
+            return UNKNOWN  # the function, not what it says
+        says = _said(last, at)
+        if says is not UNKNOWN:
+            return says
+        readings = [bound for bound in self._bound(dotted) if self.is_reading(bound)]
+        if readings:
+            return self.value(readings[0], at)
         if isinstance(node, ast.Attribute) and last in {"major", "minor"}:
             return _item(self._reading(node.value, at), 0 if last == "major" else 1)
-        if self._bound(dotted):
-            return UNKNOWN
-        if last in _TUPLE_NAMES:
-            return at
-        if last in _NUMBER_NAMES:
-            return at[0] * 10 + at[1]
-        return at[0] if last in _MAJOR_NAMES else UNKNOWN
+        return UNKNOWN if self._bound(dotted) else _read(last, at)
 
     def _reading(self, node: ast.expr, at: Capability) -> object:
         made_by = name_of(node).rpartition(".")[2]
@@ -205,22 +201,15 @@ class Reader:
     def _called(self, node: ast.Call, at: Capability) -> object:
         dotted = name_of(node.func)
         last = dotted.rpartition(".")[2]
-        says = helper(last)
-        if says is not None:
-            return says(at)
-        if _OTHER_DEVICES & set(dotted.split(".")):
-            return UNKNOWN
+        says = _said(last, at)
+        if says is not UNKNOWN or _OTHER_DEVICES & set(dotted.split(".")):
+            return says
         if last in _TUPLES:
             return at
         if last in _NUMBERS:
             return at[0] * 10 + at[1]
-        if _ELSEWHERE.fullmatch(last):
-            return False
-        if _ON_NVIDIA.fullmatch(last):
-            return True
-        if last in {"int", "bool", "tuple"} and len(node.args) == 1:
-            return self.value(node.args[0], at)
-        return UNKNOWN
+        passes_on = last in {"int", "bool", "tuple"} and len(node.args) == 1
+        return self.value(node.args[0], at) if passes_on else UNKNOWN
 
     def _compared(self, node: ast.Compare, at: Capability) -> object:
         sides = [self.value(side, at) for side in (node.left, *node.comparators)]
@@ -228,7 +217,26 @@ class Reader:
         return _combine(ast.And(), [_compare(left, op, right) for left, op, right in steps])
 
 
-_COMPARE: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
+def _said(name: str, at: Capability) -> bool | Unknown:
+    """What a name that stands for a test of the device says."""
+    says = helper(name)
+    if says is not None:
+        return says(at)
+    if _ELSEWHERE.fullmatch(name):
+        return False
+    return True if _ON_NVIDIA.fullmatch(name) else UNKNOWN
+
+
+def _read(name: str, at: Capability) -> object:
+    """What a name that is bound nowhere else, as a parameter, reads by custom."""
+    if name in _TUPLE_NAMES:
+        return at
+    if name in _NUMBER_NAMES:
+        return at[0] * 10 + at[1]
+    return at[0] if name in _MAJOR_NAMES else UNKNOWN
+
+
+_COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -237,8 +245,8 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[object, object], object]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda left, right: operator.contains(right, left),  # type: ignore[arg-type]  # tried
-    ast.NotIn: lambda left, right: not operator.contains(right, left),  # type: ignore[arg-type]  # tried
+    ast.In: lambda left, right: left in right,
+    ast.NotIn: lambda left, right: left not in right,
 }
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -278,4 +286,4 @@ def _combine(op: ast.boolop, truths: Sequence[bool | Unknown]) -> bool | Unknown
     decisive = isinstance(op, ast.Or)
     if decisive in truths:
         return decisive
-    return UNKNOWN if UNKNOWN in truths else reduce(lambda _, last: last, truths, not decisive)
+    return UNKNOWN if UNKNOWN in truths else not decisive

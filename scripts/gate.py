@@ -61,7 +61,7 @@ class Gate:
 
     @property
     def key(self) -> Key:
-        """Path, symbol, kind, condition and occurrence: what stays the same while lines are added above and helpers are renamed."""
+        """Path, symbol, kind, condition, occurrence: the same while lines move above it."""
         return (self.path, self.symbol, str(self.kind), self.condition, self.occurrence)
 
     @property
@@ -81,7 +81,7 @@ def classify(node: ast.expr, reads: Reader) -> Kind | None:
     if truths[SM120] == truths[SM100]:
         opens_at_10 = truths[SM80] == truths[SM90] != truths[SM100]
         return Kind.THRESHOLD if opens_at_10 and _is_ordered(node, reads) else None
-    compared = [part for part in ast.walk(node) if _compares(part, reads)]
+    compared = _comparisons(node, reads)
     if any(isinstance(op, ast.In | ast.NotIn) for part in compared for op in part.ops):
         return Kind.MEMBER
     if truths[SM90] == truths[SM100]:
@@ -100,28 +100,32 @@ def singles_out(truths: Truths) -> int | None:
     return None
 
 
-def _compares(part: ast.AST, reads: Reader) -> bool:
-    return isinstance(part, ast.Compare) and any(
-        reads.is_reading(side) for side in (part.left, *part.comparators)
-    )
+def _comparisons(node: ast.expr, reads: Reader) -> list[ast.Compare]:
+    """The comparisons of a reading within `node`."""
+    return [
+        part
+        for part in ast.walk(node)
+        if isinstance(part, ast.Compare)
+        and any(reads.is_reading(side) for side in (part.left, *part.comparators))
+    ]
 
 
 def _is_ordered(node: ast.expr, reads: Reader) -> bool:
-    for part in ast.walk(node):
-        if _compares(part, reads) and any(isinstance(op, _ORDERED) for op in part.ops):
-            return True
-        if isinstance(part, ast.Name | ast.Attribute):
-            name = name_of(part).rpartition(".")[2]
-            if helper(name) and name.endswith(("_plus", "_or_newer", "_or_later")):
-                return True
-    return False
+    if any(isinstance(op, _ORDERED) for part in _comparisons(node, reads) for op in part.ops):
+        return True
+    names = [
+        name_of(part).rpartition(".")[2]
+        for part in ast.walk(node)
+        if isinstance(part, ast.Name | ast.Attribute)
+    ]
+    return any(
+        helper(name) and name.endswith(("_plus", "_or_newer", "_or_later")) for name in names
+    )
 
 
 def _names_parts(node: ast.expr, reads: Reader) -> bool:
     """Whether a condition picks parts by their number, as (100, 103), and not an architecture."""
-    for part in ast.walk(node):
-        if not isinstance(part, ast.Compare) or not _compares(part, reads):
-            continue
+    for part in _comparisons(node, reads):
         if any(isinstance(op, _ORDERED) for op in part.ops):
             continue
         sides = (part.left, *part.comparators)

@@ -109,8 +109,10 @@ def as_markdown(report: Report) -> str:
     for gate in report.audit.gates:
         groups.setdefault(report.status(gate), []).append(gate)
     lines = [
-        f"Decisions on compute capability in `{report.commit[:12]}` that leave 12 out, or take "
-        f"it in with 10: {len(report.audit.gates)} in {report.audit.files} files.",
+        (
+            f"Decisions on compute capability in `{report.commit[:12]}` that leave 12 out, or "
+            f"take it in with 10: {len(report.audit.gates)} in {report.audit.files} files."
+        )
     ]
     for status in sorted(groups):
         lines += ["", f"### {status} ({len(groups[status])})", ""]

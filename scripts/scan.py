@@ -68,9 +68,8 @@ class _Scanner:
                     return
             else:
                 self._statement(statement, at)
-                if isinstance(statement, ast.Assert):
-                    if at.reads.truths(statement.test)[SM120] is False:
-                        return
+                if isinstance(statement, ast.Assert) and not at.reads.truths(statement.test)[SM120]:
+                    return
 
     def _statement(self, statement: ast.stmt, at: _Place) -> None:
         if isinstance(statement, _SCOPES):

@@ -116,16 +116,18 @@ class Code:
 
     def binds(self, name: str) -> bool:
         """Whether a name is imported, defined or assigned in the module."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                if any((alias.asname or alias.name) == name for alias in node.names):
-                    return True
-            elif isinstance(node, Function) and node.name == name:
-                return True
-            elif isinstance(node, ast.Name) and node.id == name:
-                if isinstance(node.ctx, ast.Store):
-                    return True
-        return False
+        return any(name in _bound(node) for node in ast.walk(self.tree))
+
+
+def _bound(node: ast.AST) -> tuple[str, ...]:
+    match node:
+        case ast.Import() | ast.ImportFrom():
+            return tuple(alias.asname or alias.name for alias in node.names)
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return (node.name,)
+        case ast.Name(ctx=ast.Store()):
+            return (node.id,)
+    return ()
 
 
 def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:

@@ -15,6 +15,7 @@ GATES = (
     ("layers/communicator.py", "apply_flashinfer_allreduce_fusion"),
 )
 OVERRIDES = "arg_groups/overrides.py"
+_GO_ON = (ast.Continue, ast.Return, ast.Break)
 AUTO = "SGLANG_SM120_AR_FUSION_AUTO"
 LEAST_FLASHINFER = "0.6.17"
 
@@ -90,9 +91,11 @@ def preflight_without_multicast(tree: Tree) -> list[str]:
     check = code.function("_preflight_check_workspace_memory")
     if "backend" not in _parameters(check):
         said.append(f"{check.name} is not told the backend")
-    for call in calls(code.tree, check.name):
-        if "backend" not in {keyword.arg for keyword in call.keywords}:
-            said.append(f"{code.path}:{call.lineno}: {check.name} is called without the backend")
+    said += [
+        f"{code.path}:{call.lineno}: {check.name} is called without the backend"
+        for call in calls(code.tree, check.name)
+        if "backend" not in {keyword.arg for keyword in call.keywords}
+    ]
     asks = calls(code.tree, "cuMulticastGetGranularity")
     if not asks:
         raise Missing(f"{FUSION} asks for no multicast granularity: is 0006 still needed?")
@@ -116,21 +119,16 @@ def preflight_without_multicast(tree: Tree) -> list[str]:
 
 
 def _can_go_without(function: Function, call: ast.Call, code: Code) -> bool:
-    """Whether a parameter of `function` decides if `call` is come to, in the loop or at all."""
+    """Whether a parameter of `function` decides if `call` is come to, in a loop or at all."""
     inner: ast.AST = call
-    for above in (*code.above(call),):
-        if isinstance(above, ast.If) and inner in above.body + above.orelse:
-            if _parameters(function) & words(above.test):
-                return True
+    for above in code.above(call):
+        tests = [above.test] if isinstance(above, ast.If) and inner is not above.test else []
         body = getattr(above, "body", None)
         if isinstance(body, list) and inner in body:
-            for earlier in body[: body.index(inner)]:
-                leaves = isinstance(earlier, ast.If) and isinstance(
-                    earlier.body[-1], ast.Continue | ast.Return | ast.Break
-                )
-                if leaves and isinstance(earlier, ast.If):
-                    if _parameters(function) & words(earlier.test):
-                        return True
+            earlier = (node for node in body[: body.index(inner)] if isinstance(node, ast.If))
+            tests += [node.test for node in earlier if isinstance(node.body[-1], _GO_ON)]
+        if any(_parameters(function) & words(test) for test in tests):
+            return True
         if above is function:
             break
         inner = above

@@ -58,10 +58,8 @@ def ways(function: Function, reads: Assuming) -> Iterator[Sequence[ast.stmt]]:
     Where a test is not decided by what `reads` assumes, both ways are taken; a loop's body is
     taken once, or not at all. Raises Missing where there are too many.
     """
-    count = 0
-    for way, _ in _through(function.body, reads):
-        count += 1
-        if count > _MOST:
+    for count, (way, _) in enumerate(_through(function.body, reads)):
+        if count == _MOST:
             raise Missing(f"{function.name} has more than {_MOST} ways through it")
         yield way
 

@@ -1,22 +1,19 @@
 """Post-conditions of the patches on torch symmetric memory: 0001 to 0004."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from scripts.capability import UNKNOWN, name_of
+from scripts.postconditions import tables
 from scripts.postconditions.code import Code, Function, Missing, Tree, calls, reachable, words
 from scripts.postconditions.paths import Assuming, Facts
+from scripts.postconditions.tables import COMMUNICATOR, WORLD_SIZES
 
-COMMUNICATOR = "distributed/device_communicators/torch_symm_mem.py"
-SIZES = "distributed/device_communicators/all_reduce_utils.py"
 PREFLIGHT = "distributed/device_communicators/custom_all_reduce_utils.py"
 GATHERER = "distributed/device_communicators/triton_symm_mem_ag.py"
 INKLING = "models/inkling_common/kernels/comm.py"
 
-WORLD_SIZES = "_WORLD_SIZES_MULTIMEM"
-MAX_SIZES = "TORCH_SYMM_MEM_ALL_REDUCE_MAX_SIZES"
 INKLING_SWITCH = "SGLANG_OPT_USE_INKLING_CUSTOM_AR"
-MIB = 1024 * 1024
 
 _NO_MULTICAST: Facts = {"disabled": False, "use_multimem": False, "has_multicast": False}
 _OPS = ("multimem_all_reduce_", "multimem_all_gather_out", "multimem_one_shot_all_reduce")
@@ -35,15 +32,19 @@ def one_predicate(tree: Tree) -> list[str]:
         said.append(f"use_multimem does not ask {WORLD_SIZES} for the world size")
     if not any(_is_found_out(node) for node in ast.walk(code.tree)):
         said.append("has_multicast is never set to what the rendezvous found")
-    for function in code.functions.values():
-        if function is not predicate and WORLD_SIZES in words(function):
-            said.append(f"{function.name} asks {WORLD_SIZES} itself, not use_multimem")
+    said += [
+        f"{function.name} asks {WORLD_SIZES} itself, not use_multimem"
+        for function in code.functions.values()
+        if function is not predicate and WORLD_SIZES in words(function)
+    ]
     launches = calls(code.tree, *_OPS)
     if not launches:
         raise Missing(f"{COMMUNICATOR} launches no multimem kernel")
-    for launch in launches:
-        if not _is_guarded(code, launch, {"use_multimem": False}):
-            said.append(f"{_at(code, launch)}: multimem is launched without asking use_multimem")
+    said += [
+        f"{_at(code, launch)}: multimem is launched without asking use_multimem"
+        for launch in launches
+        if not _is_guarded(code, launch, {"use_multimem": False})
+    ]
     return said + list(_inkling_gates(tree.code(INKLING)))
 
 
@@ -116,9 +117,8 @@ def preflight_and_vote(tree: Tree) -> list[str]:
     said = list(_before_the_vote(code, voting))
     within = reachable(asks, code.tree)
     asked = set().union(set(), *map(words, within))
-    for needed in ("can_device_access_peer", "NVML_P2P_CAPS_INDEX_ATOMICS"):
-        if needed not in asked:
-            said.append(f"the preflight does not ask {needed}")
+    questions = ("can_device_access_peer", "NVML_P2P_CAPS_INDEX_ATOMICS")
+    said += [f"the preflight does not ask {needed}" for needed in questions if needed not in asked]
     if "CUDA_VISIBLE_DEVICES" in asked:
         said.append("the preflight reads CUDA_VISIBLE_DEVICES, which may hold UUIDs")
     if not any(_votes_after_rendezvous(function, voters) for function in within):
@@ -180,43 +180,53 @@ def _unguarded(code: Code) -> Iterator[str]:
 
 def ceiling_and_buffer(tree: Tree) -> list[str]:
     """0003: what the buffer holds is not what all_reduce() admits."""
-    code = tree.code(COMMUNICATOR)
-    said = []
-    for node in ast.walk(code.tree):
-        if isinstance(node, ast.Assign | ast.AugAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            to_ceiling = any(name_of(target) == "self.max_size" for target in targets)
-            raised = isinstance(node, ast.AugAssign) or "max_size" in words(node.value)
-            if to_ceiling and raised:
-                said.append(f"{_at(code, node)}: the ceiling is raised to the buffer's size")
-    for call in calls(code.tree, "empty"):
-        if name_of(call.func) == "torch_symm_mem.empty" and "max_size" in words(call):
-            said.append(f"{_at(code, call)}: the buffer is as large as the ceiling")
+    code, inkling = tree.code(COMMUNICATOR), tree.code(INKLING)
+    said = [
+        f"{_at(code, node)}: the ceiling is raised to the buffer's size"
+        for node in ast.walk(code.tree)
+        if isinstance(node, ast.Assign | ast.AugAssign) and _raises_ceiling(node)
+    ]
+    said += [
+        f"{_at(code, call)}: the buffer is as large as the ceiling"
+        for call in _allocations(code.tree)
+        if name_of(call.func).endswith(".empty") and "max_size" in words(call)
+    ]
     enlarging = [
         function for function in code.functions.values() if INKLING_SWITCH in words(function)
     ]
     if not enlarging:
         raise Missing(f"{COMMUNICATOR} does not ask {INKLING_SWITCH}")
     for function in enlarging:
-        asked = {word.lower() for word in words(function)}
-        model = [word for word in asked if "inkling" in word and not word.startswith("sglang_")]
-        for what, there in (
-            ("multicast", any("multicast" in word for word in asked)),
-            ("the world size", "world_size" in asked),
-            ("an Inkling model", any(name != function.name.lower() for name in model)),
-        ):
-            if not there:
-                said.append(f"{function.name} enlarges the buffer without asking for {what}")
-    inkling = tree.code(INKLING)
-    for node in ast.walk(inkling.tree):
-        if isinstance(node, ast.Compare) and "max_size" in words(node):
-            said.append(f"{_at(inkling, node)}: what Inkling stages is held against the ceiling")
+        said += _enlarges_unasked(function)
+    said += [
+        f"{_at(inkling, node)}: what Inkling stages is held against the ceiling"
+        for node in ast.walk(inkling.tree)
+        if isinstance(node, ast.Compare) and "max_size" in words(node)
+    ]
     return said
+
+
+def _raises_ceiling(node: ast.Assign | ast.AugAssign) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    raised = isinstance(node, ast.AugAssign) or "max_size" in words(node.value)
+    return raised and any(name_of(target) == "self.max_size" for target in targets)
+
+
+def _enlarges_unasked(function: Function) -> Iterator[str]:
+    asked = {word.lower() for word in words(function)} - {function.name.lower()}
+    model = any("inkling" in word and not word.startswith("sglang_") for word in asked)
+    for what, there in (
+        ("multicast", any("multicast" in word for word in asked)),
+        ("the world size", "world_size" in asked),
+        ("an Inkling model", model),
+    ):
+        if not there:
+            yield f"{function.name} enlarges the buffer without asking for {what}"
 
 
 def rows_and_two_shot(tree: Tree) -> list[str]:
     """0004: both tables have their row, and multicast is no condition of two-shot."""
-    said = list(_tables(tree))
+    said = tables.findings(tree)
     code = tree.code(COMMUNICATOR)
     admits = code.function("should_torch_symm_mem_allreduce")
     bounds = {
@@ -228,10 +238,13 @@ def rows_and_two_shot(tree: Tree) -> list[str]:
     }
     if len(bounds) < 2:
         said.append("all_reduce() admits payloads of any smallness: there is no floor")
-    for node in ast.walk(code.function("__init__")):
-        if isinstance(node, ast.If) and _asks_for_none(node.test):
-            if any(isinstance(statement, ast.Return) for statement in node.body):
-                said.append(f"{_at(code, node)}: without multicast two-shot is off too")
+    said += [
+        f"{_at(code, node)}: without multicast two-shot is off too"
+        for node in ast.walk(code.function("__init__"))
+        if isinstance(node, ast.If)
+        and _asks_for_none(node.test)
+        and any(isinstance(statement, ast.Return) for statement in node.body)
+    ]
     switch = "SGLANG_TORCH_SYMM_MEM_TWO_SHOT"
     if switch not in words(code.tree):
         said.append(f"{COMMUNICATOR} does not ask {switch}")
@@ -264,71 +277,6 @@ def _default(tree: Tree, switch: str, expected: object) -> Iterator[str]:
             yield f"{_at(code, node)}: the default of {switch} is not {expected!r}"
             return
     yield f"environ.py does not define {switch}"
-
-
-def _tables(tree: Tree) -> Iterator[str]:
-    sizes = {9: {4, 6, 8}, 12: {6, 8}}
-    code = tree.code(COMMUNICATOR)
-    rows = _rows(code, WORLD_SIZES, "TorchSymmMemCommunicator")
-    yield from _keys(WORLD_SIZES, rows)
-    for major, row in rows.items():
-        found = _numbers(code, row)
-        if major == 12 and found != [6, 8]:
-            yield f"{WORLD_SIZES}[12] is {ast.unparse(row)}, not [6, 8]"
-        elif major == 9 and set(found) != sizes[9]:
-            yield f"{WORLD_SIZES}[9] is {ast.unparse(row)}"
-    table = tree.code(SIZES)
-    maxima = _rows(table, MAX_SIZES)
-    yield from _keys(MAX_SIZES, maxima)
-    for major, row in maxima.items():
-        inner = _inner(table, row)
-        if set(inner) != {2, 4, 6, 8}:
-            yield f"{MAX_SIZES}[{major}] has world sizes {sorted(map(str, inner))}, not 2, 4, 6, 8"
-        elif major == 12 and set(inner.values()) != {64 * MIB}:
-            yield f"{MAX_SIZES}[12] is not 64 MiB each"
-    yield from _untouched(tree, rows, maxima)
-
-
-def _keys(name: str, rows: Mapping[object, ast.expr]) -> Iterator[str]:
-    if set(rows) != {9, 10, 12}:
-        yield f"{name} has the keys {', '.join(map(repr, rows))}, not 9, 10, 12"
-
-
-def _untouched(
-    tree: Tree, rows: Mapping[object, ast.expr], maxima: Mapping[object, ast.expr]
-) -> Iterator[str]:
-    if tree.pristine is None:
-        return
-    before = _rows(tree.pristine.code(COMMUNICATOR), WORLD_SIZES, "TorchSymmMemCommunicator")
-    sizes = _rows(tree.pristine.code(SIZES), MAX_SIZES)
-    for name, now, then in ((WORLD_SIZES, rows, before), (MAX_SIZES, maxima, sizes)):
-        for major, row in then.items():
-            if major not in now or ast.dump(now[major]) != ast.dump(row):
-                yield f"{name}[{major}] is not as upstream has it"
-
-
-def _rows(code: Code, name: str, within: str = "") -> dict[object, ast.expr]:
-    table = code.value(name, within=within)
-    if not isinstance(table, ast.Dict):
-        raise Missing(f"{code.path}: {name} is not a dict")
-    return {
-        key.value if isinstance(key, ast.Constant) else ast.unparse(key or table): row
-        for key, row in zip(table.keys, table.values, strict=True)
-    }
-
-
-def _numbers(code: Code, row: ast.expr) -> list[int | None]:
-    return [code.number(part) for part in row.elts] if isinstance(row, ast.List | ast.Tuple) else []
-
-
-def _inner(code: Code, row: ast.expr) -> dict[object, int | None]:
-    if not isinstance(row, ast.Dict):
-        return {}
-    pairs = zip(row.keys, row.values, strict=True)
-    return {
-        key.value if isinstance(key, ast.Constant) else None: code.number(value)
-        for key, value in pairs
-    }
 
 
 def _at(code: Code, node: ast.expr | ast.stmt) -> str:
