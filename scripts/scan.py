@@ -5,6 +5,7 @@ that is false there, or after a return that is taken there, decides nothing for 
 """
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from scripts.gate import Gate, Kind, classify, singles_out, wording
 from scripts.outcome import leaves, of_block, of_branch, short
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WIDTH = re.compile(r"vec|width|bits", re.IGNORECASE)
 _ROWS = ({9, 10}, {90, 100})
 
 
@@ -188,7 +190,7 @@ class _Scanner:
         truths = at.reads.truths(node.test)
         if at.reads.is_reading(node):
             return
-        kind = classify(node.test, at.reads)
+        kind = None if _is_width(node, statement) else classify(node.test, at.reads)
         nested = [part for part in (node.body, node.orelse) if isinstance(part, ast.IfExp)]
         if kind is not None and not any(mentions_12(part.test, at.reads) for part in nested):
             written = kind if kind in {Kind.THRESHOLD, Kind.EITHER, Kind.MEMBER} else Kind.CHOICE
@@ -247,6 +249,16 @@ def _asks(body: Sequence[ast.stmt], reads: Reader) -> bool:
     """Whether the first thing a block does is to ask for capability 12."""
     first = body[0] if body else None
     return isinstance(first, ast.If) and mentions_12(first.test, reads)
+
+
+def _is_width(node: ast.IfExp, statement: ast.stmt) -> bool:
+    """Whether the choice is of how wide a vector access is: every part from 10 on has the wide."""
+    numbers = all(
+        isinstance(part, ast.Constant) and isinstance(part.value, int)
+        for part in (node.body, node.orelse)
+    )
+    targets = statement.targets if isinstance(statement, ast.Assign) else ()
+    return numbers and any(_WIDTH.search(name_of(target)) for target in targets)
 
 
 def _is_helper(node: ast.expr) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from scripts.capability import name_of
 
+SRT = "python/sglang/srt"
 Read = Callable[[str], bytes]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -35,7 +36,7 @@ class Tree:
         """A file below srt. Raises Missing where it is not there, or does not parse."""
         if path not in self._parsed:
             try:
-                self._parsed[path] = Code(path, ast.parse(self._read(f"python/sglang/srt/{path}")))
+                self._parsed[path] = Code(path, ast.parse(self._read(f"{SRT}/{path}")))
             except KeyError as error:
                 raise Missing(f"{path} is not there") from error
             except (SyntaxError, ValueError) as error:

@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     seen = ratchet.review(found.gates, known, None if arguments.revision else opened)
     if arguments.write:
         known = ratchet.updated(seen, opened)
-        ratchet.save(known, record)
+        with files.exclusive(workspace.build):
+            ratchet.save(known, record)
         seen = ratchet.review(found.gates, known, opened)
     lines = [(gate.path, gate.line) for gate in found.gates]
     came = history.introduced(clone, commit, lines) if clone else {}

@@ -4,7 +4,7 @@ import argparse
 
 from rich.text import Text
 
-from scripts import build, postconditions, series
+from scripts import build, postconditions
 from scripts.report import Outcome
 from scripts.verbs.apply import add_route
 from scripts.workspace import Workspace
@@ -18,12 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
-    if arguments.lint:
-        order = series.load(workspace.patchset)
-        postconditions.lint(order)
-        patches = len(order.patches)
-        line = f"{patches} patches, each with a post-condition"
-    else:
-        patches = postconditions.prove(build.job(workspace, arguments.route).patched())
+    job = build.job(workspace, arguments.route)
+    postconditions.lint(job.series)
+    patches = len(job.series.patches)
+    line = f"{patches} patches, each with a post-condition"
+    if not arguments.lint:
+        job.patched()
         line = f"{patches} patches do what they are for"
     return Outcome(data={"patches": patches, "proved": not arguments.lint}, shown=Text(line))
