@@ -14,8 +14,8 @@ from scripts.patched import Patched
 UNDER = ("python/sglang/srt",)
 LARGEST = 4_000_000  # bytes; the largest module of SGLang 0.5.18 has 0.4 million
 _WORTH_PARSING = re.compile(
-    rb"is_sm\d|is_blackwell|is_hopper|capability|get_device_sm|sm_major|cuda_major|^\s*(9|90)\s*:",
-    re.MULTILINE,
+    rb"is_sm\d|is_(?:blackwell|hopper|ampere|ada)|capability|get_device_(?:sm|properties)"
+    rb"|(?:sm|cc|cuda|device)_major|sm_version|device_sm|\b(?:9|90)\s*:"
 )
 _TESTS = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|conftest\.py$)")
 

@@ -252,19 +252,24 @@ def updated(seen: Review, opened: Mapping[Key, str]) -> Ratchet:
     A gate that a patch opens is covered. A new one on the all-reduce paths comes in as
     undecided, any other as open.
     """
-    known = [_settled(known, gate, opened) for known, gate in (*seen.standing, *seen.moved)]
-    for gate in seen.new:
-        on_path = seen.ratchet.is_on_all_reduce_path(gate.key)
-        status = Status.UNDECIDED if on_path else Status.OPEN
-        known.append(_settled(Known(key=gate.key, status=status), gate, opened))
+    new = [(Known(key=gate.key, status=Status.UNDECIDED), gate) for gate in seen.new]
+    known = [
+        _settled(entry, gate, opened, seen.ratchet)
+        for entry, gate in (*seen.standing, *seen.moved, *new)
+    ]
     return Ratchet(all_reduce=seen.ratchet.all_reduce, known=tuple(known))
 
 
-def _settled(known: Known, gate: Gate, opened: Mapping[Key, str]) -> Known:
+def _settled(known: Known, gate: Gate, opened: Mapping[Key, str], ratchet: Ratchet) -> Known:
     patch = opened.get(gate.key, "")
     if patch:
         return Known(key=gate.key, status=Status.COVERED, patch=patch, why=known.why)
-    return Known(key=gate.key, status=known.status, patch=known.patch, why=known.why)
+    status = known.status
+    if status is Status.COVERED:  # by a patch that does not do it any more
+        status = Status.UNDECIDED
+    if status is Status.UNDECIDED and not ratchet.is_on_all_reduce_path(gate.key):
+        status = Status.OPEN
+    return Known(key=gate.key, status=status, why=known.why)
 
 
 def stop_undecided(seen: Review) -> None:
