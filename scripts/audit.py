@@ -1,22 +1,17 @@
 """The gates of an upstream tree, and the files that could not be read; nothing of it is run."""
 
-import ast
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scripts import scan
+from scripts import landmarks, scan
 from scripts.gate import Gate, Key, Kind
 from scripts.git import Repository, Tree
 from scripts.patched import Patched
 
 UNDER = ("python/sglang/srt",)
 LARGEST = 4_000_000  # bytes; the largest module of SGLang 0.5.18 has 0.4 million
-_WORTH_PARSING = re.compile(
-    rb"is_sm\d|is_(?:blackwell|hopper|ampere|ada)|capability|get_device_(?:sm|properties)"
-    rb"|(?:sm|cc|cuda|device)_major|sm_version|device_sm|\b(?:9|90)\s*:"
-)
 _TESTS = re.compile(r"(^|/)(tests?/|test_[^/]*\.py$|conftest\.py$)")
 
 _Found = dict[str, Sequence[Gate]]  # by path, with lookups in tables that may have a row
@@ -132,15 +127,14 @@ class Unreadable(Exception):
 
 def of_file(path: str, content: bytes) -> Sequence[Gate]:
     """The gates of one file. Raises Unreadable."""
-    if not _WORTH_PARSING.search(content):
+    if not landmarks.speaks(content):
         return ()
     if len(content) > LARGEST:
         raise Unreadable(f"{len(content)} bytes, more than {LARGEST}")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
-            tree = ast.parse(content, filename=path)
-        return scan.gates(tree, path)
+            return scan.gates(content, path)
     except SyntaxError as error:
         at = f", line {error.lineno}" if error.lineno else ""
         raise Unreadable(f"is not Python that this interpreter parses: {error.msg}{at}") from error

@@ -13,7 +13,7 @@ def assigned(scope: ast.AST) -> Bindings:
     """What is assigned to the names of a module, class or function, not of those within it."""
     found: defaultdict[str, list[ast.expr]] = defaultdict(list)
     for node in _within(scope):
-        for name, value in _pairs(node):
+        for name, value in pairs(node):
             found[name].append(value)
     return found
 
@@ -22,7 +22,7 @@ def attributes(tree: ast.Module) -> Bindings:
     """What is assigned to `self.NAME` anywhere in a module."""
     found: defaultdict[str, list[ast.expr]] = defaultdict(list)
     for node in ast.walk(tree):
-        for name, value in _pairs(node):
+        for name, value in pairs(node):
             if name.startswith("self."):
                 found[name].append(value)
     return found
@@ -37,7 +37,8 @@ def _within(scope: ast.AST) -> Iterator[ast.AST]:
             waiting.extend(ast.iter_child_nodes(node))
 
 
-def _pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def pairs(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a statement or an expression assigns to, each with what it gets."""
     match node:
         case ast.Assign():
             for target in node.targets:

@@ -14,6 +14,7 @@ from scripts.bindings import assigned, attributes
 from scripts.capability import SM100, SM120, UNKNOWN, Bindings, Reader, helper, mentions_12, name_of
 from scripts.chain import Chain, Link, chain_at
 from scripts.gate import Gate, Kind, classify, singles_out, wording
+from scripts.landmarks import Landmarks
 from scripts.outcome import leaves, of_block, of_branch, short
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -21,9 +22,13 @@ _WIDTH = re.compile(r"vec|width|bits", re.IGNORECASE)
 _ROWS = ({9, 10}, {90, 100})
 
 
-def gates(tree: ast.Module, path: str) -> tuple[Gate, ...]:
-    """The gates of a file's syntax tree in the order of their lines; `path` goes into them."""
-    scanner = _Scanner(path, attributes(tree))
+def gates(content: bytes, path: str) -> tuple[Gate, ...]:
+    """The gates of a file in the order of their lines; `path` goes into them.
+
+    Raises what ast.parse raises: SyntaxError, ValueError, RecursionError or MemoryError.
+    """
+    tree = ast.parse(content, filename=path)
+    scanner = _Scanner(path, attributes(tree), Landmarks(content, tree))
     scanner.block(tree.body, _Place(symbol="", reads=scanner.reader(tree)))
     seen: Counter[tuple[str, str, str, str]] = Counter()
     numbered = []
@@ -48,9 +53,10 @@ class _Place:
 class _Scanner:
     """Walks a module, statement by statement, and collects what it finds."""
 
-    def __init__(self, path: str, attributes: Bindings) -> None:
+    def __init__(self, path: str, attributes: Bindings, landmarks: Landmarks) -> None:
         self.found: list[Gate] = []
         self._path = path
+        self._landmarks = landmarks
         self._scopes: list[Bindings] = [attributes]
 
     def reader(self, scope: ast.AST) -> Reader:
@@ -66,6 +72,8 @@ class _Scanner:
             if isinstance(statement, ast.If):
                 chain = chain_at(body, index)
                 done = index + chain.length
+                if self._passes_by(body[index:done]):
+                    continue
                 if self._chain(chain, at):
                     return
             else:
@@ -74,6 +82,8 @@ class _Scanner:
                     return
 
     def _statement(self, statement: ast.stmt, at: _Place) -> None:
+        if not self._landmarks.within(statement):
+            return
         if isinstance(statement, _SCOPES):
             self._scope(statement, at)
             return
@@ -145,6 +155,9 @@ class _Scanner:
         self._add(Kind.CHAIN, links[0].test.lineno, said, effect, at)
         return links
 
+    def _passes_by(self, body: Sequence[ast.stmt]) -> bool:
+        return not any(self._landmarks.within(statement) for statement in body)
+
     def _expression(
         self,
         node: ast.expr,
@@ -154,6 +167,8 @@ class _Scanner:
         is_test: bool = False,
         otherwise: Sequence[ast.stmt] = (),
     ) -> None:
+        if not self._landmarks.within(node):
+            return
         if isinstance(node, ast.IfExp):
             self._choice(node, statement, at)
             return

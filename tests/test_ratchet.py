@@ -138,7 +138,7 @@ def test_a_new_gate_on_the_all_reduce_paths_stops_a_bump(place: Gate, stops: boo
     if not stops:
         ratchet.stop_undecided(seen)
         return
-    with pytest.raises(GateError, match="all_reduce|distributed"):
+    with pytest.raises(GateError, match=r"all_reduce|distributed"):
         ratchet.stop_undecided(seen)
     written = ratchet.updated(seen, {})
     assert written.known[0].status is Status.UNDECIDED

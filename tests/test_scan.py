@@ -1,6 +1,5 @@
 """Gates in snippets: what counts, what does not, and what is said of it."""
 
-import ast
 import textwrap
 
 import pytest
@@ -10,7 +9,7 @@ from scripts.gate import Gate, Kind
 
 
 def gates(code: str) -> tuple[Gate, ...]:
-    return scan.gates(ast.parse(textwrap.dedent(code)), "a.py")
+    return scan.gates(textwrap.dedent(code).encode(), "a.py")
 
 
 GATES = {
@@ -41,7 +40,7 @@ GATES = {
     "with a:\n    y = is_sm100_supported()": Kind.HELPER,
     "async def f():\n    return is_sm100_supported()": Kind.HELPER,
     "if is_sm100_supported():\n    a = 1\nelif is_sm90_supported():\n    a = 2": Kind.CHAIN,
-    "def f():\n    if p.is_sm90:\n        return 1\n    if p.is_sm100:\n        return 2": Kind.CHAIN,
+    "def f():\n  if p.is_sm90:\n    return 1\n  if p.is_sm100:\n    return 2": Kind.CHAIN,
 }
 
 
