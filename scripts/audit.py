@@ -4,11 +4,13 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from scripts import landmarks, scan
+from scripts import landmarks, ratchet, scan, source
 from scripts.gate import Gate, Key, Kind
 from scripts.git import Repository, Tree
 from scripts.patched import Patched
+from scripts.ratchet import Review
 
 UNDER = ("python/sglang/srt",)
 LARGEST = 4_000_000  # bytes; the largest module of SGLang 0.5.18 has 0.4 million
@@ -81,6 +83,7 @@ def of_series(patched: Patched, under: Sequence[str] = UNDER) -> tuple[Audit, Ma
     A gate is opened by the first patch after which it is gone, and not only renamed.
     """
     store = patched.base.store
+    source.complete(patched.base, [p for p in patched.base.tree if is_audited(p, under)])
     found, unread = _look(_contents(store, patched.base.tree, under))
     before = _settled(found)
     base = Audit(gates=before, unread=tuple(unread), files=len(found))
@@ -100,6 +103,17 @@ def of_series(patched: Patched, under: Sequence[str] = UNDER) -> tuple[Audit, Ma
                 origins[now.key] = origin
         before = after
     return base, opened
+
+
+def decided(patched: Patched, record: Path) -> Review:
+    """The base's gates against gates.toml at `record`, for a bump: what is new, moved, vanished.
+
+    Raises GateError where one on the all-reduce paths waits for a decision.
+    """
+    found, opened = of_series(patched)
+    seen = ratchet.review(found.gates, ratchet.load(record), opened)
+    ratchet.stop_undecided(seen)
+    return seen
 
 
 def _followed(before: Sequence[Gate], after: Sequence[Gate]) -> list[tuple[Gate, Gate | None]]:

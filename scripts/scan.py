@@ -288,6 +288,7 @@ def _is_alias(value: ast.expr, reads: Reader) -> bool:
 
 def _line(node: ast.expr, reads: Reader) -> int:
     """The line of the first part of a condition that is about a capability."""
-    while isinstance(node, ast.BoolOp):
-        node = next(part for part in node.values if len(set(reads.truths(part).values())) > 1)
+    while isinstance(node, ast.BoolOp | ast.UnaryOp):
+        parts = node.values if isinstance(node, ast.BoolOp) else [node.operand]
+        node = next(part for part in parts if len(set(reads.truths(part).values())) > 1)
     return node.lineno

@@ -197,7 +197,7 @@ def ceiling_and_buffer(tree: Tree) -> list[str]:
     if not enlarging:
         raise Missing(f"{COMMUNICATOR} does not ask {INKLING_SWITCH}")
     for function in enlarging:
-        said += _enlarges_unasked(function)
+        said += _enlarges_unasked(code, function)
     said += [
         f"{_at(inkling, node)}: what Inkling stages is held against the ceiling"
         for node in ast.walk(inkling.tree)
@@ -212,13 +212,14 @@ def _raises_ceiling(node: ast.Assign | ast.AugAssign) -> bool:
     return raised and any(name_of(target) == "self.max_size" for target in targets)
 
 
-def _enlarges_unasked(function: Function) -> Iterator[str]:
-    asked = {word.lower() for word in words(function)} - {function.name.lower()}
-    model = any("inkling" in word and not word.startswith("sglang_") for word in asked)
+def _enlarges_unasked(code: Code, function: Function) -> Iterator[str]:
+    asked = words(function)
+    for below in reachable(code, function):
+        asked |= words(below)
     for what, there in (
-        ("multicast", any("multicast" in word for word in asked)),
-        ("the world size", "world_size" in asked),
-        ("an Inkling model", model),
+        ("multicast", any("multicast" in word.lower() for word in asked)),
+        ("the world size", "world_size" in words(function)),
+        ("an Inkling model", "architectures" in asked),
     ):
         if not there:
             yield f"{function.name} enlarges the buffer without asking for {what}"

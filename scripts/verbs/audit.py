@@ -90,7 +90,6 @@ def _audit(
             raise UsageError(f"{arguments.repository} has no revision {arguments.revision}")
         return audit.of_tree(clone, clone.tree(commit), under), {}, commit
     base = source.obtain(lock.load(workspace.lock), workspace, arguments.route)
-    source.complete(base, [path for path in base.tree if audit.is_audited(path, under)])
     applied = patched.apply(base, series.load(workspace.patchset), workspace)
     with workspace.progress("audit"):
         found, opened = audit.of_series(applied, under)
