@@ -114,12 +114,12 @@ def test_every_file_is_read_and_every_gate_is_on_record(
     assert found.files > 1500
     seen = ratchet.review(found.gates, ratchet.load(RECORD), opened)
     assert (seen.new, seen.moved, seen.vanished, seen.false_claims) == ((), (), (), ())
+    assert seen.undecided == ()
 
 
 def test_a_bump_stops_at_a_gate_on_the_all_reduce_paths_that_nobody_decided(
     result: Patched, tmp_path: Path
 ) -> None:
-    assert audit.decided(result, RECORD).undecided == ()
     known = ratchet.load(RECORD)
     kept = tuple(entry for entry in known.known if "communicator" not in entry.key[0])
     assert len(kept) < len(known.known)
@@ -349,7 +349,6 @@ def test_each_likely_mistake_is_caught(result: Patched, mistake: str) -> None:
         assert right.encode() in content, "the mistake is not made: what it changes is not there"
         return content.replace(right.encode(), wrong.encode(), 1)
 
-    assert findings(result, number, after) == ()
     assert findings(result, number, read)
 
 
