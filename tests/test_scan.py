@@ -64,6 +64,8 @@ NONE = [
     "if get_device_capability()[0] >= 9: pass",
     "if get_device_capability()[0] in (9, 10, 12): pass",
     "if get_device_capability()[0] == 12: pass",
+    "if not (is_sm80_supported() or is_sm90_supported()): pass",
+    "if 90 <= get_device_sm() < 100: pass",
     "vec_bytes = 32 if get_device_capability()[0] >= 10 else 16",
     "if num_bits in (9, 10): pass",
     "if bits == '10': pass",
@@ -102,6 +104,17 @@ def test_aliases_count_as_the_helpers_they_stand_for() -> None:
         """)
     assert (found.kind, found.line, found.symbol) == (Kind.EITHER, 7, "fuses")
     assert found.condition == "(sm90 or sm100) and ..."
+
+
+def test_readings_are_followed_from_name_to_name() -> None:
+    (found,) = gates("""
+        it = torch.cuda.get_device_capability()
+        first, second = it
+        number = first * 10 + second
+        def f():
+            return number in (90, 100)
+        """)
+    assert (found.kind, found.line, found.condition) == (Kind.MEMBER, 6, "sm in (90, 100)")
 
 
 def test_what_12_never_comes_to_is_no_gate_for_it() -> None:
