@@ -44,6 +44,18 @@ def verify(session: nox.Session) -> None:
     _scripts(session, "verify")
 
 
+@nox.session(default=False)
+def audit(session: nox.Session) -> None:
+    """List upstream's gates on compute capability, against patchset/gates.toml."""
+    _scripts(session, "audit")
+
+
+@nox.session(default=False)
+def postconditions(session: nox.Session) -> None:
+    """Prove that the patched tree is what each patch of the series is for."""
+    _scripts(session, "postconditions")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""
@@ -53,10 +65,12 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and format."""
+    """Check style and format, and that every patch has a post-condition."""
     _install(session, "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    _install(session, "run")
+    session.run("python", "-m", "scripts", "postconditions", "--lint")
 
 
 @nox.session

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
-from scripts import fetch, files, lock, overlay, patched, series, source, verify
+from scripts import fetch, files, lock, overlay, patched, postconditions, series, source, verify
 from scripts.lock import Lock, ReleaseWheel
 from scripts.patched import Patched
 from scripts.series import Series
@@ -57,11 +57,17 @@ class Job:
     clock: Clock = field(default_factory=Clock)
 
     def patched(self) -> Patched:
-        """The series on its base. Raises SourceError or ApplyError."""
+        """The series on its base, and does what it is for.
+
+        Raises SourceError, ApplyError or PostconditionError.
+        """
         with self.clock.step("source"):
             base = source.obtain(self.lock, self.workspace, self.route)
         with self.clock.step("apply"):
-            return patched.apply(base, self.series, self.workspace)
+            result = patched.apply(base, self.series, self.workspace)
+        with self.clock.step("post-conditions"):
+            postconditions.prove(result)
+        return result
 
 
 def job(workspace: Workspace, route: Route) -> Job:

@@ -72,6 +72,18 @@ class VerifyError(Error):
     exit_code = 10
 
 
+class PostconditionError(Error):
+    """A patched tree is not what its patches are for."""
+
+    exit_code = 20
+
+
+class GateError(Error):
+    """A gate of upstream's wants a decision, or patchset/gates.toml is malformed."""
+
+    exit_code = 21
+
+
 class CommandFailed(Error):
     """A program that we ran exited with an error, or could not be started.
 

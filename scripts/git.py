@@ -1,7 +1,8 @@
 """Git repositories, out of reach of the user's settings, hooks and environment."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NewType
@@ -138,6 +139,21 @@ class Repository:
             mode, _, blob = meta.decode().split()
             tree[path.decode(errors="surrogateescape")] = Entry(mode=mode, blob=BlobId(blob))
         return tree
+
+    def contents(self, entries: Iterable[tuple[str, Entry]]) -> Iterator[tuple[str, bytes]]:
+        """The path and content of many files at once (git-cat-file(1), --batch).
+
+        KeyError where a blob is not here.
+        """
+        wanted = list(entries)
+        ids = "".join(f"{entry.blob}\n" for _, entry in wanted).encode()
+        stream = io.BytesIO(self.run("cat-file", "--batch", input=ids))
+        for path, entry in wanted:
+            header = stream.readline().split()
+            if len(header) != 3:
+                raise KeyError(entry.blob)
+            yield path, stream.read(int(header[2]))
+            stream.read(1)
 
     def objects(self) -> "Objects":
         """A reader of the objects that are here now."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, build_wheel, lock, verify
+from scripts.verbs import apply, audit, build_wheel, lock, postconditions, verify
 from scripts.workspace import Workspace
 
 
@@ -22,6 +22,8 @@ class Verb(Protocol):
 ALL: Mapping[str, Verb] = {
     "build-wheel": build_wheel,
     "apply": apply,
+    "audit": audit,
     "lock": lock,
+    "postconditions": postconditions,
     "verify": verify,
 }
