@@ -44,6 +44,12 @@ def verify(session: nox.Session) -> None:
     _scripts(session, "verify")
 
 
+@nox.session(default=False)
+def series_tests(session: nox.Session) -> None:
+    """Prove that each patch's own tests pass with the series, and fail without the patch."""
+    _scripts(session, "series-tests")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""

@@ -4,26 +4,31 @@ Files are dealt into batches, a pytest process each. Where one dies, the test th
 to blame, and a new process goes on with the rest of the batch.
 """
 
+import os
+import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import files
 from scripts.attempt import Attempt, Place
 from scripts.case import Case, Cases
 from scripts.journal import Journal
 from scripts.workspace import Progress
 
-Batch = Sequence[str]
-"""Paths of test files, or ids of tests, that share a process; relative to the tree."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Test files, or ids of tests, that share a process; relative to the tree of `place`."""
+
+    place: Place
+    paths: tuple[str, ...]
 
 
-def run(
-    batches: Sequence[Batch], place: Place, *, jobs: int, progress: Progress, title: str = "tests"
-) -> Cases:
-    """Run every batch, `jobs` at a time, and return how each test ended.
+def run(batches: Sequence[Batch], *, jobs: int, progress: Progress, title: str) -> list[Cases]:
+    """Run the batches, `jobs` at a time, and return how the tests of each ended.
 
     After Ctrl-C what is known until then comes back, with `whole` false: the caller decides.
     Raises InstallError where pytest cannot even start.
@@ -31,13 +36,10 @@ def run(
     stop = threading.Event()
     with (  # a short name: paths of sockets are limited to 108 bytes
         tempfile.TemporaryDirectory(prefix="ut", ignore_cleanup_errors=True) as home,
-        progress(title, sum(map(len, batches))) as advance,
+        progress(title, sum(len(batch.paths) for batch in batches)) as advance,
         ThreadPoolExecutor(max_workers=jobs) as pool,
     ):
-        runs = [
-            _Run(batch, place, Path(home) / str(number), stop)
-            for number, batch in enumerate(batches)
-        ]
+        runs = [_Run(batch, Path(home) / str(number), stop) for number, batch in enumerate(batches)]
         pending = {pool.submit(each.run) for each in runs}
         whole = True
         try:
@@ -50,9 +52,18 @@ def run(
             stop.set()
             for future in pending:
                 future.cancel()
-    by_id = {case.id: case for each in runs for case in each.cases.values()}
-    notes = tuple(note for each in runs for note in each.notes)
-    return Cases(by_id=dict(sorted(by_id.items())), whole=whole, notes=notes)
+    return [each.ended(whole=whole) for each in runs]
+
+
+def merged(parts: Iterable[Cases]) -> Cases:
+    """The cases of several batches as those of one run, by their ids' order."""
+    parts = list(parts)
+    by_id = {case.id: case for part in parts for case in part}
+    return Cases(
+        by_id=dict(sorted(by_id.items())),
+        whole=all(part.whole for part in parts),
+        notes=tuple(note for part in parts for note in part.notes),
+    )
 
 
 def _wait(pending: set[Future[None]]) -> set[Future[None]]:
@@ -62,31 +73,40 @@ def _wait(pending: set[Future[None]]) -> set[Future[None]]:
     return left
 
 
+def _clear(home: Path) -> None:
+    """Remove `home`, also where tests took rights away in it."""
+    for folder, _, _ in os.walk(home):
+        Path(folder).chmod(0o700)
+    shutil.rmtree(home)
+
+
 class _Run:
     """A batch under way: attempts, one after another, until each of its tests has ended."""
 
-    def __init__(self, batch: Batch, place: Place, home: Path, stop: threading.Event) -> None:
+    def __init__(self, batch: Batch, home: Path, stop: threading.Event) -> None:
         self._batch = batch
-        self._place = place
         self._home = home
         self._stop = stop
-        self.cases: dict[str, Case] = {}
-        self.notes: list[str] = []
+        self._cases: dict[str, Case] = {}
+        self._notes: list[str] = []
         self.files_done = 0
 
     def run(self) -> None:
-        left = list(self._batch)
+        left = list(self._batch.paths)
         while left and not self._stop.is_set():
-            attempt = Attempt(self._place, self._home, self._stop, self._see)
+            attempt = Attempt(self._batch.place, self._home, self._stop, self._see)
             try:
-                ended = attempt.run(left, self.cases)
+                ended = attempt.run(left, self._cases)
             finally:
-                files.remove(self._home)
-            self.cases.update(ended.cases)
-            self.notes.extend(ended.notes)
+                _clear(self._home)
+            self._cases.update(ended.cases)
+            self._notes.extend(ended.notes)
             left = ended.left
-        self.files_done = len(self._batch)
+        self.files_done = len(self._batch.paths)
 
     def _see(self, journal: Journal) -> None:
-        known = {case.file for case in (*self.cases.values(), *journal.cases.values())}
-        self.files_done = max(self.files_done, min(len(known), len(self._batch)) - 1)
+        known = {case.file for case in (*self._cases.values(), *journal.cases.values())}
+        self.files_done = max(self.files_done, min(len(known), len(self._batch.paths)) - 1)
+
+    def ended(self, *, whole: bool) -> Cases:
+        return Cases(by_id=dict(self._cases), whole=whole, notes=tuple(self._notes))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, build_wheel, lock, verify
+from scripts.verbs import apply, build_wheel, lock, series_tests, verify
 from scripts.workspace import Workspace
 
 
@@ -24,4 +24,5 @@ ALL: Mapping[str, Verb] = {
     "apply": apply,
     "lock": lock,
     "verify": verify,
+    "series-tests": series_tests,
 }

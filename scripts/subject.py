@@ -1,0 +1,56 @@
+"""What is tested: upstream's wheel, ours, and those of parts of the series, each installed."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts import build, environment, fetch, files, overlay, release
+from scripts.build import Job
+from scripts.environment import Environment
+from scripts.lock import ReleaseWheel
+from scripts.patched import Patched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subjects:
+    """The wheels of `job` for this interpreter, each in an environment on the same `packages`."""
+
+    job: Job
+    release: ReleaseWheel
+    packages: Path
+
+    def pristine(self) -> Environment:
+        """Upstream's own wheel. Raises FetchError or InstallError."""
+        wheel = fetch.wheel(self.release, self.job.workspace)
+        return environment.with_wheel(self.packages, wheel, "pristine", self.job.workspace)
+
+    def patched(self, describe: Callable[[Patched], dict[str, object]]) -> Environment:
+        """The wheel in dist/, built where it is not there yet. Raises what build.wheels does."""
+        (built,) = build.wheels(self.job, (self.release,), describe)
+        return environment.with_wheel(self.packages, built.path, "patched", self.job.workspace)
+
+    @contextmanager
+    def part(self, patched: Patched, name: str) -> Iterator[Environment]:
+        """The wheel of another series, for as long as it is needed."""
+        workspace = self.job.workspace
+        base = fetch.wheel(self.release, workspace)
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = Path(folder) / overlay.file_name(self.job.lock, self.release.tag)
+            overlay.overlay(overlay.prepare(patched), self.release, base, wheel)
+            made = environment.with_wheel(self.packages, wheel, name, workspace)
+        try:
+            yield made
+        finally:
+            files.remove(made.folder)
+
+
+def subjects(job: Job) -> Subjects:
+    """The wheels of `job`; the packages below them are installed on first use, in minutes.
+
+    Raises UsageError where no wheel is pinned for this interpreter, and InstallError.
+    """
+    chosen = release.for_interpreter(job.lock)
+    wanted = environment.requirements(job.workspace)
+    return Subjects(job=job, release=chosen, packages=environment.packages(wanted, job.workspace))
