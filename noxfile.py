@@ -45,6 +45,12 @@ def verify(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def upstream_tests(session: nox.Session) -> None:
+    """Run SGLang's own unit tests, pristine and patched, and say what the series changed."""
+    _scripts(session, "upstream-tests")
+
+
+@nox.session(default=False)
 def series_tests(session: nox.Session) -> None:
     """Prove that each patch's own tests pass with the series, and fail without the patch."""
     _scripts(session, "series-tests")

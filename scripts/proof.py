@@ -92,7 +92,8 @@ def prove(whole: Patched, subjects: Subjects, ours: Environment, *, jobs: int) -
         write_tests(whole, folder)
         pristine = place(folder, subjects.pristine(), workspace)
         batches = [Batch(place=place(folder, ours, workspace), paths=everything)]
-        batches += [Batch(place=pristine, paths=(path,)) for path in everything]
+        dealt = [everything[number::jobs] for number in range(min(jobs, len(everything)))]
+        batches += [Batch(place=pristine, paths=paths) for paths in dealt]
         omissions = []
         for number, paths in enumerate(brought):
             each = omission.without(whole, number, workspace)
@@ -104,8 +105,8 @@ def prove(whole: Patched, subjects: Subjects, ours: Environment, *, jobs: int) -
         title = "the series' own tests"
         cases = suite.run(batches, jobs=jobs, progress=workspace.progress, title=title)
     on_whole, *rest = cases
-    on_pristine = suite.merged(rest[: len(everything)])
-    left = iter(rest[len(everything) :])
+    on_pristine = suite.merged(rest[: len(dealt)])
+    left = iter(rest[len(dealt) :])
     return tuple(
         Proof(
             patch=each.patch,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, build_wheel, lock, series_tests, verify
+from scripts.verbs import apply, build_wheel, lock, series_tests, upstream_tests, verify
 from scripts.workspace import Workspace
 
 
@@ -25,4 +25,5 @@ ALL: Mapping[str, Verb] = {
     "lock": lock,
     "verify": verify,
     "series-tests": series_tests,
+    "upstream-tests": upstream_tests,
 }

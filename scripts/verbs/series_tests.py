@@ -46,10 +46,10 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
             "route": str(whole.base.route),
             "proved": not findings,
             "findings": findings,
-            "patches": [_row(each) for each in proofs],
+            "patches": [row(each) for each in proofs],
             "reports": str(report),
         },
-        shown=_shown(proofs, findings),
+        shown=shown(proofs),
         exit_code=TestsFailed.exit_code if findings else 0,
     )
 
@@ -58,7 +58,8 @@ def _runs(each: Proof) -> tuple[Cases, Cases, Cases]:
     return each.pristine, each.whole, each.without
 
 
-def _row(each: Proof) -> dict[str, object]:
+def row(each: Proof) -> dict[str, object]:
+    """A proof for machines."""
     return {
         "name": each.patch.name,
         "tests": list(each.files),
@@ -70,7 +71,9 @@ def _row(each: Proof) -> dict[str, object]:
     }
 
 
-def _shown(proofs: tuple[Proof, ...], findings: list[str]) -> Group:
+def shown(proofs: tuple[Proof, ...]) -> Group:
+    """The proofs for people."""
+    findings = [finding for each in proofs for finding in each.findings]
     table = Table("patch", "pristine", "whole series", "without it", "left out how")
     for each in proofs:
         how = "alone" if each.omission.others else "with those after it"
