@@ -142,7 +142,7 @@ def deal(
 
     `seconds` are what upstream says that a file takes.
     """
-    alone = [path for path in files if path.partition("::")[0] in lists.alone]
+    alone = [path for path in sorted(files) if path.partition("::")[0] in lists.alone]
     others = [path for path in files if path not in alone]
     count = min(len(others), max(2, math.ceil(len(others) / _TOGETHER)))
     batches: list[list[str]] = [[] for _ in range(count)]

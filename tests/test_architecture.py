@@ -8,18 +8,22 @@ import pytest
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 FLOORS = [
-    ["errors"],
+    ["errors", "case", "recorder"],
     ["proc", "files", "workspace", "report"],
-    ["git"],
-    ["diff", "lock"],
-    ["patch", "release"],
+    ["git", "environment", "imports", "journal", "junit", "verdict"],
+    ["diff", "lock", "attempt", "selection"],
+    ["patch", "release", "suite"],
     ["series", "wheelfile"],
     ["fetch", "notice", "repack", "sbom"],
     ["source"],
     ["patched", "pin"],
-    ["overlay", "worktree"],
+    ["overlay", "worktree", "omission"],
     ["verify"],
     ["build", "source_build"],
+    ["subject"],
+    ["proof"],
+    ["ground"],
+    ["upstream_tests"],
     ["verbs"],
     ["__main__"],
 ]
