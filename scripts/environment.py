@@ -172,9 +172,9 @@ def _culprit(said: str) -> str:
     found = _CANNOT.search(said)
     if not found:
         return "pip could not install what SGLang's tests need"
-    name = (found["name"] or found["built"]).strip()
+    name = (found["name"] or found["built"]).partition(" (from")[0].strip()
     needed = _NEEDED.search(said)
-    by = needed["by"] if needed and needed["name"].startswith(name.split(" ")[0]) else ""
+    by = needed["by"] if needed and needed["name"] == name else ""
     return f"{name} cannot be installed" + (f"; it is needed by {by}" if by else "")
 
 

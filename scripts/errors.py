@@ -94,7 +94,7 @@ class InstallError(Error):
     exit_code = 20
 
 
-class TestsFailed(Error):
+class FailedTests(Error):
     """SGLang's own tests say that the series broke something, or that a patch does nothing."""
 
     exit_code = 21

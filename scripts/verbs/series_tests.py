@@ -9,7 +9,7 @@ from rich.text import Text
 
 from scripts import build, files, junit, proof, subject, suite
 from scripts.case import Cases
-from scripts.errors import TestsFailed
+from scripts.errors import FailedTests
 from scripts.proof import Proof
 from scripts.report import Outcome
 from scripts.verbs.apply import add_route, describe
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
             "reports": str(report),
         },
         shown=shown(proofs),
-        exit_code=TestsFailed.exit_code if findings else 0,
+        exit_code=FailedTests.exit_code if findings else 0,
     )
 
 

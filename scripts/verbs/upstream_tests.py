@@ -13,7 +13,7 @@ from rich.text import Text
 from scripts import build, files, ground, junit, proof, subject, upstream_tests
 from scripts.attempt import Limits
 from scripts.case import Case
-from scripts.errors import TestsFailed, UsageError
+from scripts.errors import FailedTests, UsageError
 from scripts.proof import Proof
 from scripts.report import Outcome
 from scripts.selection import Name
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     return Outcome(
         data=data,
         shown=_shown(compared, proofs),
-        exit_code=0 if data["good"] else TestsFailed.exit_code,
+        exit_code=0 if data["good"] else FailedTests.exit_code,
     )
 
 
