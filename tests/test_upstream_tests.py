@@ -14,9 +14,8 @@ import pytest
 
 from scripts import junit
 from scripts.errors import FailedTests, UsageError
-from tests import upstream
+from tests import upstream, wheels
 from tests.upstream import FILES, Project
-from tests.wheels import ready
 
 UNIT = "test/registered/unit"
 CPU = "from sglang.test.register import register_cpu_ci\nregister_cpu_ci(est_time=1)\n"
@@ -47,8 +46,13 @@ TESTS = {
 }
 
 
+@pytest.fixture(scope="module")
+def environments(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheels.packages(tmp_path_factory.mktemp("environments"))
+
+
 @pytest.fixture
-def tested(project: Project) -> Project:
+def tested(project: Project, environments: Path) -> Project:
     """A release with tests, and one patch that opens the gate and brings a test of it."""
     files = {name: text.encode() for name, text in TESTS.items()}
     base = project.upstream.commit(files, "tests")
@@ -62,7 +66,7 @@ def tested(project: Project) -> Project:
         f"{UNIT}/test_new.py": NEW_TEST.encode(),
     }
     made.add_patch(change, "gate: open it for 12")
-    return ready(made)
+    return wheels.ready(made, environments)
 
 
 def run(project: Project, *words: str, code: int = 0) -> dict[str, Any]:

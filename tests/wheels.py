@@ -1,5 +1,7 @@
 """Small wheels made by hand, and an environment for tests that has pytest already."""
 
+import os
+import shutil
 import site
 import sys
 import zipfile
@@ -7,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scripts import environment, wheelfile
+from scripts.workspace import Workspace
 from tests.upstream import Project
 
 
@@ -36,19 +39,33 @@ def small_wheel(
     return path
 
 
-def ready(project: Project) -> Project:
-    """`project` with the lists of upstream-tests/, and packages that need no installation.
+LISTS = ("requirements", "constraints", "no-deps", "alone", "also", "deselect")
 
-    They are those of the interpreter which runs this, pytest among them.
+
+def packages(folder: Path) -> Path:
+    """A cache folder `environments` for empty requirements that has our own packages in it.
+
+    Nothing is installed: they are those of the interpreter which runs this, pytest among them.
     """
-    folder = project.root / "upstream-tests"
-    folder.mkdir()
-    names = ("requirements", "constraints", "no-deps", "alone", "also", "deselect")
-    for name in names:
-        (folder / f"{name}.txt").write_text("")
-    workspace = project.workspace()
+    _write_lists(folder)
+    workspace = Workspace(
+        root=folder, cache=folder / "cache", environment={"PATH": os.environ["PATH"]}
+    )
     base = environment.packages(environment.requirements(workspace), workspace)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     below = base / "lib" / version / "site-packages" / "below.pth"
     below.write_text("".join(f"{path}\n" for path in site.getsitepackages()))
+    return workspace.cache / "environments"
+
+
+def ready(project: Project, environments: Path) -> Project:
+    """`project` with the lists of upstream-tests/, and with such a folder in its cache."""
+    _write_lists(project.root)
+    shutil.copytree(environments, project.root / ".cache" / "environments", symlinks=True)
     return project
+
+
+def _write_lists(root: Path) -> None:
+    (root / "upstream-tests").mkdir()
+    for name in LISTS:
+        (root / "upstream-tests" / f"{name}.txt").write_text("")
