@@ -29,6 +29,11 @@ class Wanted:
     limits: Limits = field(default_factory=Limits)
 
     @property
+    def together(self) -> int:
+        """How many files share a process: on a GPU, which `all` is for, they share its memory."""
+        return 1 if self.name is Name.ALL and not self.paths else selection.TOGETHER
+
+    @property
     def title(self) -> str:
         """The selection in words."""
         words = " ".join(self.paths) or str(self.name)
@@ -105,7 +110,7 @@ def choose(
         )
     return Ground(
         wanted=wanted,
-        batches=selection.deal(upstream, lists, seconds),
+        batches=selection.deal(upstream, lists, seconds, together=wanted.together),
         brought=brought,
         lists=lists,
         full=full,

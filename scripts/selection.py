@@ -13,7 +13,7 @@ from scripts.imports import Graph
 REGISTERED = "test/registered"
 UNIT = f"{REGISTERED}/unit"
 _HUB = 0.02  # the share of all files from which on an importer says nothing about a test
-_TOGETHER = 40  # test files that share a process
+TOGETHER = 40  # test files that share a process
 _UNKNOWN = 10.0  # seconds a test file takes where upstream does not say
 
 
@@ -136,15 +136,15 @@ def paths(tree: Path, words: Iterable[str]) -> list[str]:
 
 
 def deal(
-    files: Sequence[str], lists: Known, seconds: Mapping[str, float]
+    files: Sequence[str], lists: Known, seconds: Mapping[str, float], *, together: int = TOGETHER
 ) -> tuple[tuple[str, ...], ...]:
     """The files in batches that share a process, the longest first, the same on every machine.
 
-    `seconds` are what upstream says that a file takes.
+    `seconds` are what upstream says that a file takes, `together` is how many share a process.
     """
     alone = [path for path in sorted(files) if path.partition("::")[0] in lists.alone]
     others = [path for path in files if path not in alone]
-    count = min(len(others), max(2, math.ceil(len(others) / _TOGETHER)))
+    count = min(len(others), max(2, math.ceil(len(others) / together)))
     batches: list[list[str]] = [[] for _ in range(count)]
     loads = [0.0] * count
     for path in sorted(others, key=lambda path: (-seconds.get(path, _UNKNOWN), path)):

@@ -46,11 +46,15 @@ class Subjects:
             files.remove(made.folder)
 
 
-def subjects(job: Job) -> Subjects:
+@contextmanager
+def subjects(job: Job) -> Iterator[Subjects]:
     """The wheels of `job`; the packages below them are installed on first use, in minutes.
 
-    Raises UsageError where no wheel is pinned for this interpreter, and InstallError.
+    They are held against other runs, which would install other wheels in their place. Raises
+    UsageError where no wheel is pinned for this interpreter, and InstallError.
     """
+    workspace = job.workspace
     chosen = release.for_interpreter(job.lock)
-    wanted = environment.requirements(job.workspace)
-    return Subjects(job=job, release=chosen, packages=environment.packages(wanted, job.workspace))
+    with files.exclusive(workspace.cache / "environments"):
+        base = environment.packages(environment.requirements(workspace), workspace)
+        yield Subjects(job=job, release=chosen, packages=base)

@@ -107,6 +107,8 @@ def _confirmed(judged: Verdict, bench: Bench, brought: set[str]) -> Verdict:
                 if doubtful & {path.partition("::")[0] for path in batch.paths}
             ]
             sides.append(bench.suite(again, f"again, {side}"))
+        if not sides[-1].whole:
+            return replace(judged, whole=False)
     return verdict.confirm(judged, verdict.judge(sides[0], sides[1], brought))
 
 

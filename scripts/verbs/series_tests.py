@@ -24,15 +24,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     cores = min(os.cpu_count() or 1, 8)
     parser.add_argument(
-        "--jobs", type=int, default=cores, help=f"processes at a time (default: {cores})"
+        "--jobs", type=_count, default=cores, help=f"processes at a time (default: {cores})"
     )
+
+
+def _count(text: str) -> int:
+    if int(text) < 1:
+        raise ValueError(text)
+    return int(text)
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     job = build.job(workspace, arguments.route)
     whole = job.patched()
-    tested = subject.subjects(job)
-    proofs = proof.prove(whole, tested, tested.patched(describe), jobs=arguments.jobs)
+    with subject.subjects(job) as tested:
+        proofs = proof.prove(whole, tested, tested.patched(describe), jobs=arguments.jobs)
     report = workspace.build / "series-tests"
     for name in ("pristine", "whole", "without"):
         cases = suite.merged(getattr(each, name) for each in proofs)

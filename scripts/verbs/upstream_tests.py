@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
-    if arguments.jobs < 1 or arguments.timeout <= 0:
-        raise UsageError("--jobs and --timeout must be more than 0")
+    if not arguments.timeout > 0:
+        raise UsageError(f"--timeout {arguments.timeout:g}: a test needs more seconds than that")
     wanted = ground.Wanted(
         name=arguments.selection,
         paths=tuple(arguments.paths),
@@ -57,13 +57,13 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     )
     job = build.job(workspace, arguments.route)
     whole = job.patched()
-    tested = subject.subjects(job)
-    ours = tested.patched(describe)
-    bench = upstream_tests.bench(wanted, whole, tested, ours, jobs=arguments.jobs)
-    compared = upstream_tests.compare(bench, per_patch=arguments.per_patch)
     proofs: tuple[Proof, ...] = ()
-    if arguments.per_patch and compared.verdict.whole:
-        proofs = proof.prove(whole, tested, ours, jobs=arguments.jobs)
+    with subject.subjects(job) as tested:
+        ours = tested.patched(describe)
+        bench = upstream_tests.bench(wanted, whole, tested, ours, jobs=arguments.jobs)
+        compared = upstream_tests.compare(bench, per_patch=arguments.per_patch)
+        if arguments.per_patch and compared.verdict.whole:
+            proofs = proof.prove(whole, tested, ours, jobs=arguments.jobs)
     data = _data(compared, proofs) | {"route": str(whole.base.route)}
     _write(workspace.build / "upstream-tests", compared, data)
     if not compared.verdict.whole:
