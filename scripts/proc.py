@@ -89,9 +89,14 @@ class Group:
 
     `log` receives both of its outputs. The program's parent is a shell of its own, so that one
     which kills its parent does not hit us. `limit` is the largest file it may write, in bytes.
+    Where we are killed, a pipe that we hold closes, and the shell kills the group.
     """
 
     _MARK = "SGLANG_SM120_GROUP"
+    _SHELL = (
+        "exec 3<&0; ulimit -f {blocks}; { read -r _ <&3; kill -KILL 0; } & "
+        'env {mark} "$@" 3<&- </dev/null; exit $?'
+    )
 
     def __init__(
         self,
@@ -102,17 +107,18 @@ class Group:
         log: Path,
         limit: int,
     ) -> None:
-        mark = secrets.token_hex(8)
-        self._mark = f"{self._MARK}={mark}".encode()
-        words = ["sh", "-c", f'ulimit -f {limit // 512} && "$@"; exit $?', "sh", *map(str, argv)]
+        mark = f"{self._MARK}={secrets.token_hex(8)}"
+        self._mark = mark.encode()
+        shell = self._SHELL.replace("{mark}", mark).replace("{blocks}", str(limit // 512))
+        words = ["sh", "-c", shell, "sh", *map(str, argv)]
         with log.open("ab") as output:
             try:
                 self._shell = subprocess.Popen(
                     words,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={**env, self._MARK: mark},
+                    env=dict(env),
                     cwd=cwd,
                     start_new_session=True,
                 )
@@ -146,6 +152,8 @@ class Group:
             time.sleep(0.02)
         self._signal(signal.SIGKILL)
         self._shell.wait()
+        if self._shell.stdin is not None:
+            self._shell.stdin.close()
         return killed
 
     def _signal(self, number: signal.Signals) -> None:
@@ -159,6 +167,6 @@ class Group:
                 marked = self._mark in (folder / "environ").read_bytes().split(b"\0")
             except OSError:
                 continue  # gone meanwhile, or another user's
-            if marked and int(folder.name) != self._shell.pid:
+            if marked:
                 found.append(int(folder.name))
         return found

@@ -340,3 +340,21 @@ def test_nothing_is_left_on_disk(
     (tmp_path / "scratch").mkdir()
     run({"test_a.py": "import os\ndef test_a(tmp_path):\n    os._exit(1)\n"})
     assert not list((tmp_path / "scratch").iterdir())
+
+
+def test_death_in_a_teardown(run: Callable[..., Cases]) -> None:
+    """The test had passed; it is to blame all the same, and not the next one."""
+    text = """
+        import os, pytest
+        @pytest.fixture
+        def deadly():
+            yield
+            os.abort()
+        def test_dies_late(deadly): pass
+        def test_behind(): pass
+    """
+    cases = run({"test_a.py": text})
+    assert endings(cases) == {
+        "test_a.py::test_dies_late": Ending.CRASHED,
+        "test_a.py::test_behind": Ending.PASSED,
+    }
