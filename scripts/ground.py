@@ -11,7 +11,6 @@ from scripts import files, imports, proof, selection, worktree
 from scripts.attempt import Limits, Place
 from scripts.environment import Environment
 from scripts.errors import UsageError
-from scripts.imports import Graph
 from scripts.patched import Patched
 from scripts.selection import REGISTERED, Known, Name
 from scripts.source import Route
@@ -138,12 +137,12 @@ def _of_wheel(wanted: Wanted, site: Path, whole: Patched) -> list[str]:
         chosen = [word for word in wanted.paths if word.partition("::")[0] in own]
         return chosen + selection.paths(site, [w for w in wanted.paths if w not in chosen])
     carried = {path.relative_to(site).as_posix() for path in (site / lock.name).rglob("test_*.py")}
+    if wanted.name is not Name.ALL:  # the others are helpers, and tests of other hardware
+        carried = {path for path in carried if "/test/unit/" in path}
     if wanted.name is Name.AFFECTED:
-        graph: Graph = imports.read(site, {lock.name: lock.name})
+        graph = imports.read(site, {lock.name: lock.name})
         touched = [path.removeprefix(f"{lock.subdirectory}/") for path in whole.series.paths]
         carried &= selection.affected(graph, touched)
-    elif wanted.name is Name.CPU:
-        carried = {path for path in carried if "/unit/" in path}
     return [*sorted(carried), *own]
 
 

@@ -27,6 +27,8 @@ TESTS = {
     "python/sglang/test/__init__.py": "",
     "python/sglang/test/register.py": "def register_cpu_ci(**words): pass\n",
     "python/sglang/test/test_carried.py": "def test_carried(): import sglang.gate\n",
+    "python/sglang/gen/test/unit/test_carried.py": "def test_near(): import sglang.gate\n",
+    "python/sglang/gen/test/unit/test_far.py": "def test_far(): pass\n",
     f"{UNIT}/test_gate.py": CPU
     + "from sglang.gate import gate\n"
     + "import pytest, sglang\n"
@@ -146,15 +148,21 @@ def test_flaky_tests_do_not_count(tested: Project) -> None:
     assert ids(result["flaky"]) == ["test_flaky.py::test_flaky"]
 
 
-def test_without_git_it_is_no_full_run(tested: Project) -> None:
+CARRIED = {"affected": 1, "cpu": 2, "all": 3}
+
+
+@pytest.mark.parametrize("selection", CARRIED)
+def test_without_git_it_is_no_full_run(tested: Project, selection: str) -> None:
+    """The tests that the wheel carries, by selection, and the series' own in any case."""
     shutil.rmtree(tested.upstream.repo)
-    result = run(tested, "--route", "wheel", "--selection", "all")
+    result = run(tested, "--route", "wheel", "--selection", selection)
     assert result["full"] is False
-    assert result["pristine"] == "1 passed"
-    assert result["patched"] == "2 passed"
+    assert result["pristine"] == f"{CARRIED[selection]} passed"
+    assert result["patched"] == f"{CARRIED[selection] + 1} passed"
     assert ids(result["new"]) == ["test_new.py::test_12"]
-    shown = tested.scripts("upstream-tests", "--route", "wheel").stdout
-    assert "NOT A FULL RUN" in shown
+    if selection == "all":
+        shown = tested.scripts("upstream-tests", "--route", "wheel").stdout
+        assert "NOT A FULL RUN" in shown
 
 
 @pytest.mark.parametrize(
