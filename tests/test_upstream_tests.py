@@ -103,6 +103,8 @@ def test_what_a_good_patch_changes(tested: Project) -> None:
     again = run(tested, "--selection", "cpu")
     assert again["pristine_reused"] is True
     assert again["pristine"] == result["pristine"]
+    assert again["patched"] == result["patched"], "the tree is as it was checked out"
+    assert again["flaky"] == []
 
 
 def test_affected_is_the_default(tested: Project) -> None:
@@ -244,8 +246,9 @@ def test_each_patch_is_proved_by_its_tests(tested: Project, route: str) -> None:
 def test_a_patch_without_effect_is_caught(tested: Project) -> None:
     test = b"def test_idle():\n    import sglang.gate\n"
     tested.add_patch({"python/sglang/idle.py": b"x = 1\n", f"{UNIT}/test_idle.py": test}, "idle")
-    tested.add_patch({"python/sglang/bare.py": b"x = 1\n"}, "bare")
+    tested.add_patch({}, "empty")
     result = prove(tested, code=FailedTests.exit_code)
+    assert [row["others_kept"] for row in result["patches"]] == [True, True, True]
     findings = result["findings"]
     assert [finding.split(": ", 1)[1] for finding in findings] == [
         f"{UNIT}/test_idle.py: passes on the pristine release",
