@@ -30,8 +30,8 @@ class Verdict:
     `regressions` did not fail before and do not hold now, `fixed` the other way round, `failing`
     fail on both sides, `flaky` changed their mind when they were run again, `new` are those that
     the pristine release does not have, of which `new_failing` fail. `same` counts the rest, which
-    pass or are skipped on both sides. `whole` is false where a run was stopped: then nothing is
-    proved.
+    pass or are skipped on both sides. `passed` counts what passes with the series: where nothing
+    does, or `whole` is false since a run was stopped, nothing is proved.
     """
 
     regressions: tuple[Change, ...] = ()
@@ -40,6 +40,7 @@ class Verdict:
     flaky: tuple[Change, ...] = ()
     new: tuple[Case, ...] = ()
     same: int = 0
+    passed: int = 0
     whole: bool = True
     notes: tuple[str, ...] = field(default=())
 
@@ -49,8 +50,8 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Whether the series broke nothing, as far as was looked."""
-        return not self.regressions and not self.new_failing
+        """Whether the series broke nothing, as far as was looked, and something was seen."""
+        return self.passed > 0 and not self.regressions and not self.new_failing
 
     def reasons(self) -> list[tuple[str, int]]:
         """The reasons of the unchanged failures, with how many have it, most first."""
@@ -86,6 +87,7 @@ def judge(pristine: Cases, patched: Cases, brought: Collection[str]) -> Verdict:
             case for case in patched if case.file in brought or case.id not in pristine.by_id
         ),
         same=len(known) - len(regressions) - len(fixed) - len(failing),
+        passed=patched.count(Ending.PASSED),
         whole=whole,
         notes=(*pristine.notes, *patched.notes),
     )
@@ -133,6 +135,7 @@ def confirm(verdict: Verdict, again: Verdict) -> Verdict:
         flaky=tuple(sorted(unsure, key=lambda change: change.id)),
         new=tuple(known.get(c.id, c) if c.id in flaky_new else c for c in verdict.new),
         same=verdict.same,
+        passed=max(verdict.passed, again.passed),
         whole=verdict.whole and again.whole,
         notes=verdict.notes,
     )

@@ -196,6 +196,9 @@ def test_failures_are_grouped_and_missing_packages_named() -> None:
     assert judged.missing_packages() == ["diffusers"]
 
 
-def test_an_empty_verdict_is_good_and_whole() -> None:
-    assert Verdict().good
+def test_where_nothing_passes_nothing_is_proved() -> None:
+    """Two environments that are broken alike agree on every test."""
+    broken = of(case("a", F), case("b", S))
+    assert not verdict.judge(broken, broken, ()).good
+    assert not Verdict().good
     assert of().tally == "no tests"

@@ -155,6 +155,8 @@ def _shown(compared: Compared, proofs: tuple[Proof, ...]) -> Group:
             )
         )
     lines.append(table)
+    if not judged.passed:
+        lines.append(Text("not one test passes with the series: nothing is proved"))
     lines += [Text(f"{count} fail on both: {reason}") for reason, count in judged.reasons()]
     lines += [Text(f"missing package: {name}") for name in judged.missing_packages()]
     lines += [Text(f"note: {note}") for note in judged.notes]
