@@ -12,6 +12,8 @@ from scripts.environment import Environment
 from scripts.lock import ReleaseWheel
 from scripts.patched import Patched
 
+_PRISTINE, _PATCHED = _KEPT = ("pristine", "patched")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subjects:
@@ -24,12 +26,12 @@ class Subjects:
     def pristine(self) -> Environment:
         """Upstream's own wheel. Raises FetchError or InstallError."""
         wheel = fetch.wheel(self.release, self.job.workspace)
-        return environment.with_wheel(self.packages, wheel, "pristine", self.job.workspace)
+        return environment.with_wheel(self.packages, wheel, _PRISTINE, self.job.workspace)
 
     def patched(self, describe: Callable[[Patched], dict[str, object]]) -> Environment:
         """The wheel in dist/, built where it is not there yet. Raises what build.wheels does."""
         (built,) = build.wheels(self.job, (self.release,), describe)
-        return environment.with_wheel(self.packages, built.path, "patched", self.job.workspace)
+        return environment.with_wheel(self.packages, built.path, _PATCHED, self.job.workspace)
 
     @contextmanager
     def part(self, patched: Patched, name: str) -> Iterator[Environment]:
@@ -57,4 +59,7 @@ def subjects(job: Job) -> Iterator[Subjects]:
     chosen = release.for_interpreter(job.lock)
     with files.exclusive(workspace.cache / "environments"):
         base = environment.packages(environment.requirements(workspace), workspace)
+        for folder in (base / "wheels").glob("*/"):
+            if folder.name not in _KEPT:
+                files.remove(folder)  # a part of the series, from a run that was killed
         yield Subjects(job=job, release=chosen, packages=base)

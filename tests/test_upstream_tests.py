@@ -266,6 +266,15 @@ def test_a_patch_that_another_one_makes_redundant_is_caught(tested: Project) -> 
     assert finding.endswith("passes without the patch, which does nothing for it")
 
 
+def test_nothing_of_a_run_is_kept_but_both_wheels(tested: Project) -> None:
+    """Not even what a run that was killed left behind."""
+    (packages,) = (tested.root / ".cache" / "environments").glob("*/")
+    (packages / "wheels" / "without-0009").mkdir(parents=True)
+    prove(tested)
+    wheels = packages / "wheels"
+    assert sorted(path.name for path in wheels.glob("*/")) == ["patched", "pristine"]
+
+
 def test_a_series_without_any_test(tested: Project) -> None:
     for path in tested.patchset.glob("*.patch"):
         path.unlink()

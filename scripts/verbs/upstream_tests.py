@@ -4,9 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from rich.columns import Columns
 from rich.console import Group, RenderableType
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
@@ -162,17 +160,19 @@ def _shown(compared: Compared, proofs: tuple[Proof, ...]) -> Group:
     lines += [Text(f"note: {note}") for note in judged.notes]
     lines += [Text(f"flaky: {change.id}: {change.words}") for change in judged.flaky]
     lines += [Text(f"fixed: {change.id}: {change.words}") for change in judged.fixed]
-    lines += [_panel(change) for change in judged.regressions[:_SHOWN]]
+    lines += [_sides(change) for change in judged.regressions[:_SHOWN]]
     lines += [Text(f"new, {case.ending}: {case.id}: {case.reason}") for case in judged.new_failing]
     if proofs:
         lines.append(series_tests.shown(proofs))
     return Group(*lines)
 
 
-def _panel(change: Change) -> Panel:
+def _sides(change: Change) -> Table:
+    """Both tracebacks of a changed test, side by side."""
     before, after = upstream_tests.side_by_side(change)
     patch = f", since {change.patch}" if change.patch else ""
-    sides = [Panel(Text(before), title="pristine"), Panel(Text(after), title="patched")]
-    return Panel(
-        Columns(sides, expand=True, equal=True), title=f"{change.id}: {change.words}{patch}"
-    )
+    table = Table(title=f"{change.id}: {change.words}{patch}", expand=True, title_justify="left")
+    table.add_column("pristine", ratio=1)
+    table.add_column("patched", ratio=1)
+    table.add_row(Text(before), Text(after))
+    return table
