@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scripts import recorder
 from scripts.case import Case, Ending
 from scripts.environment import Environment
 from scripts.errors import InstallError
@@ -21,6 +20,7 @@ _LOOK = 0.1  # seconds between two looks at a process
 _MEASURE = 2.0  # seconds between two measurements of the disk
 _GIB = 1 << 30
 _PLUGIN = "sglang_sm120_recorder"
+_RECORDER = Path(__file__).with_name("recorder.py")  # imports pytest, which is not here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class Attempt:
         """Run the tests of `paths` that are not `done`. Raises InstallError where none starts."""
         for name in ("home", "tmp", "cache", "plugins"):
             (self._home / name).mkdir(parents=True)
-        shutil.copy(recorder.__file__, self._home / "plugins" / f"{_PLUGIN}.py")
+        shutil.copy(_RECORDER, self._home / "plugins" / f"{_PLUGIN}.py")
         (self._home / "done").write_text("".join(f"{name}\n" for name in done))
         group = Group(
             self._argv(paths),

@@ -1,6 +1,8 @@
 """The house: modules stand on floors, imports point down, and nothing does another's work."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,3 +81,9 @@ ONLY = {
 def test_who_does_what(word: str) -> None:
     users = {noun(path) for path in MODULES if word in path.read_text()}
     assert users <= ONLY[word]
+
+
+def test_the_command_line_needs_no_pytest() -> None:
+    """The sessions that are not about tests do without it: `run` in pyproject.toml has none."""
+    code = "import sys; sys.modules['pytest'] = None; import scripts.__main__"
+    subprocess.run([sys.executable, "-c", code], cwd=SCRIPTS.parent, check=True)
