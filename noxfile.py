@@ -56,6 +56,18 @@ def postconditions(session: nox.Session) -> None:
     _scripts(session, "postconditions")
 
 
+@nox.session(default=False)
+def upstream_tests(session: nox.Session) -> None:
+    """Run SGLang's own unit tests, pristine and patched, and say what the series changed."""
+    _scripts(session, "upstream-tests")
+
+
+@nox.session(default=False)
+def series_tests(session: nox.Session) -> None:
+    """Prove that each patch's own tests pass with the series, and fail without the patch."""
+    _scripts(session, "series-tests")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""

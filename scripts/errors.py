@@ -100,6 +100,18 @@ class CommandFailed(Error):
         self.output = output
 
 
+class InstallError(Error):
+    """An environment for SGLang's own tests cannot be made."""
+
+    exit_code = 22
+
+
+class FailedTests(Error):
+    """SGLang's own tests say that the series broke something, or that a patch does nothing."""
+
+    exit_code = 23
+
+
 def raise_all(kind: type[Error], findings: Sequence[str], *, then: str | None = None) -> None:
     """Raise one `kind` that lists every finding; return where there is none."""
     if len(findings) == 1:

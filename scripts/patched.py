@@ -68,6 +68,14 @@ def apply(base: Base, series: Series, workspace: Workspace) -> Patched:
     )
 
 
+def of_commits(base: Base, series: Series, commits: Sequence[CommitId]) -> Patched:
+    """The `series` as `commits` on `base`, which were made before; the last one's tree counts."""
+    tree = base.store.tree(commits[-1] if commits else base.commit, series.paths)
+    return Patched(
+        base=base, series=series, commits=tuple(commits), changed=_changed(base, series, tree)
+    )
+
+
 def _changed(base: Base, series: Series, tree: Tree) -> tuple[Changed, ...]:
     return tuple(
         Changed(

@@ -1,9 +1,14 @@
 """Running a program: the only module that starts one."""
 
+import contextlib
+import os
 import re
+import secrets
 import shlex
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -77,3 +82,91 @@ def _read(
 
 def _tail(output: bytes, lines: int = 30) -> str:
     return redact("\n".join(output.decode(errors="replace").strip().splitlines()[-lines:]))
+
+
+class Group:
+    """A running program with whatever it starts: what it leaves behind can be ended with it.
+
+    `log` receives both of its outputs. The program's parent is a shell of its own, so that one
+    which kills its parent does not hit us. `limit` is the largest file it may write, in bytes.
+    Where we are killed, a pipe that we hold closes, and the shell kills the group.
+    """
+
+    _MARK = "SGLANG_SM120_GROUP"
+    _SHELL = (
+        "exec 3<&0; ulimit -f {blocks}; { read -r _ <&3; kill -KILL 0; } & "
+        'env {mark} "$@" 3<&- </dev/null; exit $?'
+    )
+
+    def __init__(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        log: Path,
+        limit: int,
+    ) -> None:
+        mark = f"{self._MARK}={secrets.token_hex(8)}"
+        self._mark = mark.encode()
+        shell = self._SHELL.replace("{mark}", mark).replace("{blocks}", str(limit // 512))
+        words = ["sh", "-c", shell, "sh", *map(str, argv)]
+        with log.open("ab") as output:
+            try:
+                self._shell = subprocess.Popen(
+                    words,
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env=dict(env),
+                    cwd=cwd,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                command = redact(shlex.join(words[4:]))
+                raise CommandFailed(command, returncode=None, output=str(error)) from error
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal's number; None while it runs."""
+        return self._shell.poll()
+
+    def abort(self) -> None:
+        """Send SIGABRT, on which a Python with faulthandler writes where it is."""
+        self._signal(signal.SIGABRT)
+
+    def end(self) -> int:
+        """Kill all that is left of it, also what went to a session of its own.
+
+        Returns how many processes were still there. Only Linux tells about those that left the
+        group (proc(5), `environ`).
+        """
+        killed = 0
+        for _ in range(20):  # what was forked meanwhile is found by the next look
+            found = self._members()
+            if not found:
+                break
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            killed = max(killed, len(found))
+            time.sleep(0.02)
+        self._signal(signal.SIGKILL)
+        self._shell.wait()
+        if self._shell.stdin is not None:
+            self._shell.stdin.close()
+        return killed
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._shell.pid, number)
+
+    def _members(self) -> list[int]:
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                marked = self._mark in (folder / "environ").read_bytes().split(b"\0")
+            except OSError:
+                continue  # gone meanwhile, or another user's
+            if marked:
+                found.append(int(folder.name))
+        return found

@@ -1,6 +1,8 @@
 """The house: modules stand on floors, imports point down, and nothing does another's work."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,18 +10,22 @@ import pytest
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 FLOORS = [
-    ["errors", "capability"],
+    ["errors", "capability", "case", "recorder"],
     ["proc", "files", "workspace", "report", "bindings", "outcome"],
-    ["git", "chain", "gate"],
-    ["diff", "lock", "history", "landmarks", "ratchet"],
-    ["patch", "release", "scan"],
+    ["git", "chain", "gate", "environment", "imports", "journal", "junit", "verdict"],
+    ["diff", "lock", "history", "landmarks", "ratchet", "attempt", "selection"],
+    ["patch", "release", "scan", "suite"],
     ["series", "wheelfile"],
     ["fetch", "notice", "repack", "sbom"],
     ["source"],
     ["patched", "pin"],
-    ["overlay", "worktree", "audit", "postconditions"],
+    ["overlay", "worktree", "audit", "postconditions", "omission"],
     ["verify", "gate_report"],
     ["build", "source_build"],
+    ["subject"],
+    ["proof"],
+    ["ground"],
+    ["upstream_tests"],
     ["verbs"],
     ["__main__"],
 ]
@@ -75,3 +81,9 @@ ONLY = {
 def test_who_does_what(word: str) -> None:
     users = {noun(path) for path in MODULES if word in path.read_text()}
     assert users <= ONLY[word]
+
+
+def test_the_command_line_needs_no_pytest() -> None:
+    """The sessions that are not about tests do without it: `run` in pyproject.toml has none."""
+    code = "import sys; sys.modules['pytest'] = None; import scripts.__main__"
+    subprocess.run([sys.executable, "-c", code], cwd=SCRIPTS.parent, check=True)

@@ -5,7 +5,16 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, audit, build_wheel, lock, postconditions, verify
+from scripts.verbs import (
+    apply,
+    audit,
+    build_wheel,
+    lock,
+    postconditions,
+    series_tests,
+    upstream_tests,
+    verify,
+)
 from scripts.workspace import Workspace
 
 
@@ -26,4 +35,6 @@ ALL: Mapping[str, Verb] = {
     "lock": lock,
     "postconditions": postconditions,
     "verify": verify,
+    "series-tests": series_tests,
+    "upstream-tests": upstream_tests,
 }

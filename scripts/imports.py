@@ -1,0 +1,120 @@
+"""Which modules a Python file imports, and which files of a tree import which."""
+
+import ast
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts import files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """What a file says without being run: the names it imports, and its strings.
+
+    `imports` has `a.b` and `a.b.c` for `from a.b import c`: either may be a module. `strings` are
+    those that look like the name of a Python file. `walks` says that it searches folders.
+    """
+
+    imports: frozenset[str]
+    strings: frozenset[str]
+    walks: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """The sources of a tree, by path relative to it; `modules` are their names by path."""
+
+    sources: Mapping[str, Source]
+    modules: Mapping[str, str]
+
+    def importers(self) -> dict[str, set[str]]:
+        """The paths that import a module, by the module's name."""
+        known = set(self.modules.values())
+        found: dict[str, set[str]] = {name: set() for name in known}
+        for path, source in self.sources.items():
+            for name in source.imports & known:
+                found[name].add(path)
+        return found
+
+
+def read(tree: Path, roots: Mapping[str, str], cache: Path | None = None) -> Graph:
+    """The graph of the Python files below `roots`, folders of `tree`.
+
+    Each root has the name of its package, or "" where its files are no modules. `cache`, a file
+    that is named after what stands in `tree`, spares reading all of it again.
+    """
+    texts = _cached(cache)
+    modules: dict[str, str] = {}
+    for root, package in roots.items():
+        for path in sorted((tree / root).rglob("*.py")):
+            name = path.relative_to(tree).as_posix()
+            module = _module(path.relative_to(tree / root), package) if package else ""
+            if module:
+                modules[name] = module
+            if name not in texts:
+                texts[name] = source(path.read_bytes(), module, package=path.name == "__init__.py")
+    if cache is not None and not cache.exists():
+        with files.replacing(cache) as new:
+            new.write_text(json.dumps({name: _plain(one) for name, one in texts.items()}))
+    return Graph(sources=texts, modules=modules)
+
+
+def _cached(cache: Path | None) -> dict[str, Source]:
+    try:
+        rows = json.loads(cache.read_text()) if cache else {}
+        return {
+            name: Source(imports=frozenset(i), strings=frozenset(s), walks=bool(w))
+            for name, (i, s, w) in rows.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}  # none yet, or damaged: read anew
+
+
+def _plain(one: Source) -> list[object]:
+    return [sorted(one.imports), sorted(one.strings), one.walks]
+
+
+def _module(path: Path, package: str) -> str:
+    parts = [package, *path.with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def source(content: bytes, module: str, *, package: bool = False) -> Source:
+    """What `content` imports and names; nothing where it is not Python.
+
+    `module` is its own name, which relative imports start from; `package` says that it is an
+    `__init__.py`.
+    """
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return Source(imports=frozenset(), strings=frozenset(), walks=False)
+    nodes = list(ast.walk(tree))
+    home = module if package else module.rpartition(".")[0]
+    return Source(
+        imports=frozenset(_imports(nodes, home)),
+        strings=frozenset(
+            node.value
+            for node in nodes
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.endswith(".py")
+        ),
+        walks=any(
+            isinstance(node, ast.Attribute) and node.attr in ("glob", "rglob") for node in nodes
+        ),
+    )
+
+
+def _imports(nodes: Iterable[ast.AST], home: str) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parts = home.split(".")
+            kept = parts[: len(parts) - node.level + 1] if node.level else []
+            base = ".".join([*kept, *([node.module] if node.module else [])])
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
