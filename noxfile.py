@@ -44,6 +44,18 @@ def verify(session: nox.Session) -> None:
     _scripts(session, "verify")
 
 
+@nox.session(default=False)
+def publish(session: nox.Session) -> None:
+    """Put the wheels of dist/ on the index in index/."""
+    _scripts(session, "publish")
+
+
+@nox.session(default=False)
+def yank(session: nox.Session) -> None:
+    """Mark a release as not to be used (-- VERSION --reason WHY), or take that back (--undo)."""
+    _scripts(session, "yank")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""

@@ -88,6 +88,12 @@ class CommandFailed(Error):
         self.output = output
 
 
+class PublishError(Error):
+    """An index refuses a wheel, or cannot be read or written."""
+
+    exit_code = 12
+
+
 def raise_all(kind: type[Error], findings: Sequence[str], *, then: str | None = None) -> None:
     """Raise one `kind` that lists every finding; return where there is none."""
     if len(findings) == 1:

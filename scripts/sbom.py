@@ -3,10 +3,12 @@
 Its pedigree names the upstream release as ancestor, the commit, and every patch in full.
 """
 
+import hashlib
 import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cyclonedx.model import (
     AttachedText,
@@ -113,14 +115,35 @@ def _patch(patch: SeriesPatch) -> Patch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A patch as a bill lists it: `links` are its bug reports, `status` its Upstream-Status."""
+
+    name: str
+    sha256: str
+    title: str
+    status: str
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What a bill says of its wheel; patches are (file name, sha256) in the order of the series."""
+    """What a bill says of its wheel: upstream's release, its commit and wheel, and the patches.
+
+    `items` stand in the order of the series; `base` is None where it was built from source.
+    """
 
     version: str
+    upstream: str
+    url: str
     commit: str
     base: str | None
     base_sha256: str | None
-    patches: tuple[tuple[str, str], ...]
+    items: tuple[Item, ...]
+
+    @property
+    def patches(self) -> tuple[tuple[str, str], ...]:
+        """The file name and sha256 of each patch."""
+        return tuple((item.name, item.sha256) for item in self.items)
 
 
 def parse(content: bytes) -> Bill:
@@ -131,22 +154,36 @@ def parse(content: bytes) -> Bill:
         ancestor = pedigree["ancestors"][0]
         said = _properties(subject)
         count = len({key.split(":")[2] for key in said if key.startswith(f"{_PROPERTY}:patch:")})
-        patches = tuple(
-            (
-                said[f"{_PROPERTY}:patch:{number:04}:name"],
-                said[f"{_PROPERTY}:patch:{number:04}:sha256"],
-            )
-            for number in range(1, count + 1)
-        )
+        links = _links(pedigree)
         return Bill(
             version=subject["version"],
+            upstream=ancestor["version"],
+            url=pedigree["commits"][0]["url"],
             commit=pedigree["commits"][0]["uid"],
             base=_properties(ancestor).get(f"{_PROPERTY}:upstream:wheel"),
             base_sha256=next((h["content"] for h in ancestor.get("hashes", [])), None),
-            patches=patches,
+            items=tuple(_item(number, said, links) for number in range(1, count + 1)),
         )
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise VerifyError(f"{NAME} is no bill of ours: {error!r}") from error
+
+
+def _links(pedigree: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The bug reports of each patch, by the digest of its text: the library sorts the patches."""
+    return {
+        hashlib.sha256(row["diff"]["text"]["content"].encode()).hexdigest(): tuple(
+            issue["source"]["url"] for issue in row.get("resolves", [])
+        )
+        for row in pedigree.get("patches", [])
+    }
+
+
+def _item(number: int, said: Mapping[str, str], links: Mapping[str, tuple[str, ...]]) -> Item:
+    name, title, sha256, status = (
+        said[f"{_PROPERTY}:patch:{number:04}:{key}"]
+        for key in ("name", "title", "sha256", "upstream-status")
+    )
+    return Item(name=name, title=title, sha256=sha256, status=status, links=links.get(sha256, ()))
 
 
 def _properties(component: Mapping[str, object]) -> dict[str, str]:

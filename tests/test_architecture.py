@@ -19,7 +19,10 @@ FLOORS = [
     ["patched", "pin"],
     ["overlay", "worktree"],
     ["verify"],
-    ["build", "source_build"],
+    ["build", "source_build", "facts", "notes"],
+    ["index", "revision", "snippets"],
+    ["front"],
+    ["publish"],
     ["verbs"],
     ["__main__"],
 ]

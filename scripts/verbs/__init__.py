@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, build_wheel, lock, verify
+from scripts.verbs import apply, build_wheel, lock, publish, verify, yank
 from scripts.workspace import Workspace
 
 
@@ -24,4 +24,6 @@ ALL: Mapping[str, Verb] = {
     "apply": apply,
     "lock": lock,
     "verify": verify,
+    "publish": publish,
+    "yank": yank,
 }
