@@ -56,6 +56,12 @@ def yank(session: nox.Session) -> None:
     _scripts(session, "yank")
 
 
+@nox.session(default=False)
+def serve(session: nox.Session) -> None:
+    """Serve the index on loopback."""
+    _scripts(session, "serve")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""

@@ -22,7 +22,7 @@ FLOORS = [
     ["build", "source_build", "facts", "notes"],
     ["index", "revision", "snippets"],
     ["front"],
-    ["publish"],
+    ["publish", "serve"],
     ["verbs"],
     ["__main__"],
 ]

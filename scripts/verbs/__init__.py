@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, build_wheel, lock, publish, verify, yank
+from scripts.verbs import apply, build_wheel, lock, publish, serve, verify, yank
 from scripts.workspace import Workspace
 
 
@@ -26,4 +26,5 @@ ALL: Mapping[str, Verb] = {
     "verify": verify,
     "publish": publish,
     "yank": yank,
+    "serve": serve,
 }
