@@ -1,6 +1,8 @@
 """Package servers on loopback, as users run them, and some that behave badly."""
 
+import base64
 import http.server
+import os
 import socket
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from typing import ClassVar
 
 import httpx
 
+PASSWORD = "s3cret-word"
 CODE = Path(__file__).parent.parent
 
 
@@ -76,7 +79,7 @@ def static(folder: Path) -> Iterator[str]:
         def __init__(self, *args: object) -> None:
             super().__init__(*args, directory=str(folder))  # type: ignore[arg-type]  # its own three
 
-    with _threaded(Handler) as url:
+    with threaded(Handler) as url:
         yield f"{url}simple/"
 
 
@@ -118,12 +121,12 @@ def bad(
         (Bad,),
         {"answer": staticmethod(answer), "page": staticmethod(page), "posted": posted},
     )
-    with _threaded(kind) as url:
+    with threaded(kind) as url:
         yield url, posted
 
 
 @contextmanager
-def _threaded(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
+def threaded(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -137,3 +140,49 @@ def _threaded(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str
 
 def quoted(name: str) -> str:
     return urllib.parse.quote(name, safe="")
+
+
+@contextmanager
+def pypiserver(folder: Path, *options: str) -> Iterator[str]:
+    """pypiserver without passwords; yields the address that takes uploads."""
+    folder.mkdir(exist_ok=True)
+    port = free_port()
+    words = ("-m", "pypiserver", "run", "-i", "127.0.0.1", "-p", str(port), "-P", ".", "-a", ".")
+    with running(
+        sys.executable, *words, *options, str(folder), url=f"http://127.0.0.1:{port}/"
+    ) as url:
+        yield url
+
+
+@contextmanager
+def devpi(folder: Path) -> Iterator[tuple[str, str]]:
+    """devpi-server with the user `me` and two indexes of theirs; the second one is volatile."""
+    port = free_port()
+    programs = Path(sys.executable).parent
+    subprocess.run(
+        [programs / "devpi-init", "--serverdir", folder, "--no-root-pypi"],
+        check=True,
+        capture_output=True,
+    )
+    url = f"http://127.0.0.1:{port}/"
+    words = ("--serverdir", str(folder), "--host", "127.0.0.1", "--port", str(port))
+    with running(str(programs / "devpi-server"), *words, url=f"{url}+api"):
+        with httpx.Client(base_url=url, headers={"Accept": "application/json"}) as client:
+            client.put("me", json={"password": PASSWORD}).raise_for_status()
+            token = client.post("+login", json={"user": "me", "password": PASSWORD}).json()
+            pair = base64.b64encode(f"me:{token['result']['password']}".encode()).decode()
+            client.headers["X-Devpi-Auth"] = pair
+            for name, volatile in (("dev", False), ("loose", True)):
+                settings = {"bases": [], "volatile": volatile}
+                client.put(f"me/{name}", json=settings).raise_for_status()
+        yield f"{url}me/dev/", f"{url}me/loose/"
+
+
+def pypirc(home: Path, url: str, *, password: str = PASSWORD, name: str = "team") -> dict[str, str]:
+    """Settings that know `url` by a name; returns the environment in which twine finds them."""
+    home.mkdir(exist_ok=True)
+    (home / ".pypirc").write_text(
+        f"[distutils]\nindex-servers = {name}\n\n[{name}]\nrepository = {url}\n"
+        f"username = me\npassword = {password}\n"
+    )
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONUTF8": "1"}

@@ -21,8 +21,8 @@ FLOORS = [
     ["verify"],
     ["build", "source_build", "facts", "notes"],
     ["index", "revision", "snippets"],
-    ["front"],
-    ["publish", "serve"],
+    ["front", "repository"],
+    ["publish", "serve", "upload"],
     ["verbs"],
     ["__main__"],
 ]
