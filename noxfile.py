@@ -62,6 +62,19 @@ def serve(session: nox.Session) -> None:
     _scripts(session, "serve")
 
 
+@nox.session(default=False)
+def verify_install(session: nox.Session) -> None:
+    """Install from the index with pip and with uv, in clean environments, and prove it."""
+    _install(session, "uv")
+    _scripts(session, "verify-install")
+
+
+@nox.session(default=False)
+def verify_installed(session: nox.Session) -> None:
+    """Prove what an environment has installed (-- --python ENVIRONMENT/bin/python)."""
+    _scripts(session, "verify-installed")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""

@@ -44,7 +44,10 @@ def parse(text: str) -> Notes:
     """Read what format() wrote. Raises PublishError where it is something else."""
     try:
         row = json.loads(text)
-        items = tuple(Item(**item | {"links": tuple(item["links"])}) for item in row["items"])
+        lists = ("links", "paths")
+        items = tuple(
+            Item(**item | {key: tuple(item[key]) for key in lists}) for item in row["items"]
+        )
         return Notes(**row | {"items": items})
     except (ValueError, KeyError, TypeError) as error:
         raise PublishError(f"the notes of a release cannot be read: {error!r}") from error

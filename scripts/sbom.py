@@ -3,10 +3,10 @@
 Its pedigree names the upstream release as ancestor, the commit, and every patch in full.
 """
 
-import hashlib
 import json
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +33,10 @@ from cyclonedx.model.issue import IssueClassification, IssueType, IssueTypeSourc
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from scripts.errors import VerifyError
+from scripts.errors import SeriesError, VerifyError
 from scripts.lock import Lock, ReleaseWheel
 from scripts.patch import Patch as SeriesPatch
+from scripts.patch import parse as parse_patch
 from scripts.series import Series
 
 NAME = "sglang-sm120.cdx.json"
@@ -116,13 +117,17 @@ def _patch(patch: SeriesPatch) -> Patch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A patch as a bill lists it: `links` are its bug reports, `status` its Upstream-Status."""
+    """A patch as a bill lists it: `links` are its bug reports, `status` its Upstream-Status.
+
+    `paths` are the files of the source tree that it touches.
+    """
 
     name: str
     sha256: str
     title: str
     status: str
     links: tuple[str, ...]
+    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +159,7 @@ def parse(content: bytes) -> Bill:
         ancestor = pedigree["ancestors"][0]
         said = _properties(subject)
         count = len({key.split(":")[2] for key in said if key.startswith(f"{_PROPERTY}:patch:")})
-        links = _links(pedigree)
+        texts = _texts(pedigree)
         return Bill(
             version=subject["version"],
             upstream=ancestor["version"],
@@ -162,28 +167,37 @@ def parse(content: bytes) -> Bill:
             commit=pedigree["commits"][0]["uid"],
             base=_properties(ancestor).get(f"{_PROPERTY}:upstream:wheel"),
             base_sha256=next((h["content"] for h in ancestor.get("hashes", [])), None),
-            items=tuple(_item(number, said, links) for number in range(1, count + 1)),
+            items=tuple(_item(number, said, texts) for number in range(1, count + 1)),
         )
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise VerifyError(f"{NAME} is no bill of ours: {error!r}") from error
 
 
-def _links(pedigree: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """The bug reports of each patch, by the digest of its text: the library sorts the patches."""
-    return {
-        hashlib.sha256(row["diff"]["text"]["content"].encode()).hexdigest(): tuple(
-            issue["source"]["url"] for issue in row.get("resolves", [])
-        )
-        for row in pedigree.get("patches", [])
-    }
+def _texts(pedigree: Mapping[str, Any]) -> dict[str, SeriesPatch]:
+    """The patches by the digest of their text; they stand in the library's own order."""
+    found: dict[str, SeriesPatch] = {}
+    for row in pedigree.get("patches", []):
+        with suppress(SeriesError):  # what is not UTF-8 was changed on its way into JSON
+            each = parse_patch(row["diff"]["text"]["content"].encode(), name="patch")
+            found[each.sha256] = each
+    return found
 
 
-def _item(number: int, said: Mapping[str, str], links: Mapping[str, tuple[str, ...]]) -> Item:
+def _item(number: int, said: Mapping[str, str], texts: Mapping[str, SeriesPatch]) -> Item:
     name, title, sha256, status = (
         said[f"{_PROPERTY}:patch:{number:04}:{key}"]
         for key in ("name", "title", "sha256", "upstream-status")
     )
-    return Item(name=name, title=title, sha256=sha256, status=status, links=links.get(sha256, ()))
+    text = texts.get(sha256)  # none where the patch is not UTF-8
+    paths = {path for change in text.changes for path in change.paths} if text else ()
+    return Item(
+        name=name,
+        title=title,
+        sha256=sha256,
+        status=status,
+        links=text.trailers("Bug") if text else (),
+        paths=tuple(sorted(paths)),
+    )
 
 
 def _properties(component: Mapping[str, object]) -> dict[str, str]:

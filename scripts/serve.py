@@ -70,6 +70,17 @@ def serve(folder: Path, workspace: Workspace, *, host: str = LOOPBACK, port: int
 
     Raises UsageError where there is no index, or the address cannot be taken.
     """
+    listening, server = ready(folder, host=host, port=port)
+    with listening:
+        workspace.say(f"{address(listening)} serves {folder}; Ctrl-C ends it")
+        server.run(sockets=[listening])
+
+
+def ready(folder: Path, *, host: str, port: int) -> tuple[socket.socket, uvicorn.Server]:
+    """A server of `folder` that is still to be run, and the socket that is its own already.
+
+    Raises UsageError as serve() does.
+    """
     if not (folder / "simple" / "index.html").is_file():
         raise UsageError(f"there is no index in {folder}", then="nox -s publish")
     try:
@@ -78,9 +89,11 @@ def serve(folder: Path, workspace: Workspace, *, host: str = LOOPBACK, port: int
         raise UsageError(
             f"{host}:{port} cannot be served at: {error.strerror}", then="nox -s serve -- --port 0"
         ) from error
-    with listening:
-        address, number = listening.getsockname()[:2]
-        workspace.say(f"http://{address}:{number}/simple/ serves {folder}; Ctrl-C ends it")
-        app = Starlette(routes=[Mount("/", Static(folder))])
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-        server.run(sockets=[listening])
+    app = Starlette(routes=[Mount("/", Static(folder))])
+    return listening, uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+
+
+def address(listening: socket.socket) -> str:
+    """The URL of simple/ on a socket."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{host}:{port}/simple/"

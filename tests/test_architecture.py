@@ -8,13 +8,14 @@ import pytest
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 FLOORS = [
-    ["errors"],
+    ["errors", "probe"],
     ["proc", "files", "workspace", "report"],
     ["git"],
     ["diff", "lock"],
     ["patch", "release"],
     ["series", "wheelfile"],
     ["fetch", "notice", "repack", "sbom"],
+    ["installed"],
     ["source"],
     ["patched", "pin"],
     ["overlay", "worktree"],
@@ -23,6 +24,7 @@ FLOORS = [
     ["index", "revision", "snippets"],
     ["front", "repository"],
     ["publish", "serve", "upload"],
+    ["trial"],
     ["verbs"],
     ["__main__"],
 ]

@@ -52,6 +52,7 @@ def test_parse_reads_what_make_wrote(patched_project: Project) -> None:
                 title=patch.title,
                 status="Pending",
                 links=("https://host.invalid/issues/1",),
+                paths=tuple(sorted(change.path for change in patch.changes)),
             )
             for patch in order.patches
         ),

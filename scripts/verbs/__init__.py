@@ -5,7 +5,17 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from scripts.report import Outcome
-from scripts.verbs import apply, build_wheel, lock, publish, serve, verify, yank
+from scripts.verbs import (
+    apply,
+    build_wheel,
+    lock,
+    publish,
+    serve,
+    verify,
+    verify_install,
+    verify_installed,
+    yank,
+)
 from scripts.workspace import Workspace
 
 
@@ -27,4 +37,6 @@ ALL: Mapping[str, Verb] = {
     "publish": publish,
     "yank": yank,
     "serve": serve,
+    "verify-install": verify_install,
+    "verify-installed": verify_installed,
 }
