@@ -75,6 +75,12 @@ def verify_installed(session: nox.Session) -> None:
     _scripts(session, "verify-installed")
 
 
+@nox.session(default=False)
+def attest(session: nox.Session) -> None:
+    """Sign what published wheels were made from (-- --sign KEY), or prove it (-- --trust KEY)."""
+    _scripts(session, "attest")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""

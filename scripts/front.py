@@ -1,6 +1,6 @@
 """The front page of the index, for people: every release, what is in it, how to install it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,8 +32,10 @@ class _Release:
     yanked: str | None
 
 
-def page(catalog: Catalog, notes: Mapping[str, Notes], url: str) -> str:
+def page(catalog: Catalog, notes: Mapping[str, Notes], url: str, attested: Collection[str]) -> str:
     """The page in HTML; `notes` by version, `url` is that of simple/ as users reach it.
+
+    `attested` are the names of the wheels that have a signed attestation.
 
     Raises PublishError where a version has no notes.
     """
@@ -56,7 +58,13 @@ def page(catalog: Catalog, notes: Mapping[str, Notes], url: str) -> str:
             )
         )
     template = _PAGES.get_template("front.html")
-    return template.render(project=catalog.project, releases=releases, url=url, snippets=SNIPPETS)
+    return template.render(
+        project=catalog.project,
+        releases=releases,
+        url=url,
+        snippets=SNIPPETS,
+        attested=attested,
+    )
 
 
 def release_files(project: str, version: str, files: Sequence[File], url: str) -> dict[str, str]:

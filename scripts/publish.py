@@ -7,71 +7,23 @@ next run also mends what a kill left behind.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scripts import facts, files, front, index, notes, revision
-from scripts.errors import PublishError, UsageError, raise_all
+from securesystemslib.signer import Signer
+from simple_repository.model import File
+
+from scripts import attest, facts, files, front, index, notes, provenance, revision
+from scripts.errors import PublishError, UsageError, VerifyError, raise_all
 from scripts.facts import Facts
 from scripts.index import Catalog
 from scripts.notes import Notes
+from scripts.shelf import Shelf, write
 from scripts.workspace import Workspace
 
-LOOPBACK = "http://127.0.0.1:8000/simple/"  # where `serve` stands, for an index without a host
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
-    """The folder of an index, and within it where each thing of one project stands."""
-
-    folder: Path
-    project: str
-
-    @property
-    def simple(self) -> Path:
-        return self.folder / "simple"
-
-    @property
-    def pages(self) -> Path:
-        return self.simple / self.project
-
-    @property
-    def record(self) -> Path:
-        return self.pages / "index.json"
-
-    @property
-    def address(self) -> Path:
-        """Holds the URL of simple/ as users reach it."""
-        return self.folder / "url.txt"
-
-    def release(self, version: str) -> Path:
-        return self.folder / "releases" / version
-
-    def catalog(self) -> Catalog:
-        """What is published. Raises PublishError."""
-        try:
-            return index.parse(self.record.read_text())
-        except FileNotFoundError:
-            return Catalog(project=self.project)
-        except OSError as error:
-            raise PublishError(f"{self.record} cannot be read: {error.strerror}") from error
-
-    def notes(self, version: str) -> Notes | None:
-        """The notes of a release; None where it has none."""
-        try:
-            return notes.parse((self.release(version) / "notes.json").read_text())
-        except FileNotFoundError:
-            return None
-
-    def url(self) -> str:
-        """The URL of simple/ as it was told to publish(), else serve's on loopback."""
-        try:
-            return self.address.read_text().strip()
-        except FileNotFoundError:
-            return LOOPBACK
+STATEMENT = ".statement.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +46,14 @@ def publish(
     cannot be read or written; WheelError and VerifyError for wheels that must not be published.
     """
     shelf = Shelf(folder=folder, project=_project(wheels))
-    with _writing(shelf):
+    with shelf.writing():
         catalog = shelf.catalog()
         new, same = _sort(wheels, catalog, workspace)
         for path in same:
             _mend(path, catalog, shelf)
         _check_series(new, shelf)
         if url is not None:
-            _write(shelf.address, f"{_checked(url)}\n")
+            write(shelf.address, f"{_checked(url)}\n")
         for each in new:
             _place(each, shelf)
         published = ((each, _time(shelf.pages / each.name)) for each in new)
@@ -120,7 +72,7 @@ def yank(version: str, folder: Path, project: str, reason: str | None) -> Catalo
     shelf = Shelf(folder=folder, project=project)
     if reason is not None and (not reason.strip() or not reason.isprintable()):
         raise UsageError("the reason of a yank is one line of text", then="--reason 'WHY'")
-    with _writing(shelf):
+    with shelf.writing():
         catalog = shelf.catalog()
         if version not in catalog.versions:
             listed = ", ".join(catalog.versions) or "nothing"
@@ -130,20 +82,33 @@ def yank(version: str, folder: Path, project: str, reason: str | None) -> Catalo
         return catalog
 
 
-@contextmanager
-def _writing(shelf: Shelf) -> Iterator[None]:
-    try:
-        with files.exclusive(shelf.folder):
-            for below in (shelf.simple, shelf.pages, *shelf.folder.glob("releases/*")):
-                if below.is_dir():
-                    files.sweep(below)
-            yield
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        raise PublishError(
-            f"the index in {shelf.folder} cannot be written: {what}",
-            then="make room or set the permissions, and run this again; the index is as it was",
-        ) from error
+def sign(shelf: Shelf, by: Signer, workspace: Workspace) -> tuple[str, ...]:
+    """Attest every published wheel that `by` has not signed yet; returns their names.
+
+    Each is read first: what is signed is what the wheel says, not what stands beside it. Raises
+    VerifyError, or PublishError where the index cannot be written.
+    """
+    signed = []
+    with shelf.writing():
+        catalog = shelf.catalog()
+        with workspace.progress("sign", len(catalog.files)) as advance:
+            for number, file in enumerate(catalog.files, 1):
+                path = shelf.pages / file.filename
+                beside = path.with_name(f"{path.name}{attest.SUFFIX}")
+                before = beside.read_bytes() if beside.is_file() else None
+                if before is None or by.public_key.keyid not in attest.parse(before).signatures:
+                    write(beside, attest.sign(_as_published(path, file), by, before))
+                    signed.append(path.name)
+                advance(number)
+        _commit(catalog, shelf)
+    return tuple(signed)
+
+
+def _as_published(path: Path, file: File) -> Facts:
+    read = facts.read(path)
+    if read.sha256 != index.sha256_of(file):
+        raise VerifyError(f"{path} is not what was published", then="nox -s publish")
+    return read
 
 
 def _project(wheels: Sequence[Path]) -> str:
@@ -202,8 +167,10 @@ def _place(each: Facts, shelf: Shelf) -> None:
         shutil.copyfile(each.path, new)
         if files.sha256(new) != each.sha256:
             raise PublishError(f"{each.path} changed while it was read", then="run this again")
-    _write(target.with_name(f"{each.name}.metadata"), each.metadata)
-    _write(shelf.release(each.version) / "notes.json", notes.format(notes.of(each.bill)))
+    write(target.with_name(f"{each.name}.metadata"), each.metadata)
+    statement = provenance.format(provenance.of(each))
+    write(target.with_name(f"{each.name}{STATEMENT}"), statement)
+    write(shelf.release(each.version) / "notes.json", notes.format(notes.of(each.bill)))
 
 
 def _mend(path: Path, catalog: Catalog, shelf: Shelf) -> None:
@@ -211,7 +178,8 @@ def _mend(path: Path, catalog: Catalog, shelf: Shelf) -> None:
     there = catalog.find(path.name)
     target = shelf.pages / path.name
     whole = target.is_file() and there is not None and target.stat().st_size == there.size
-    if not whole or not target.with_name(f"{path.name}.metadata").is_file():
+    sidecars = (target.with_name(path.name + end) for end in (".metadata", STATEMENT))
+    if not whole or not all(sidecar.is_file() for sidecar in sidecars):
         _place(facts.read(path), shelf)
 
 
@@ -223,28 +191,22 @@ def _time(path: Path) -> datetime:
 def _commit(catalog: Catalog, shelf: Shelf) -> None:
     """Write the record, then all that is made from it."""
     url = shelf.url()
-    _write(shelf.record, index.json_page(catalog))
-    _write(shelf.pages / "index.html", index.html_page(catalog))
+    write(shelf.record, index.json_page(catalog))
+    write(shelf.pages / "index.html", index.html_page(catalog))
     known: dict[str, Notes] = {}
     for version, its_files in index.by_version(catalog).items():
         if found := shelf.notes(version):
             known[version] = found
         texts = front.release_files(catalog.project, version, its_files, url)
         for name, text in texts.items():
-            _write(shelf.release(version) / name, text)
+            write(shelf.release(version) / name, text)
     projects = sorted({path.parent.name for path in shelf.simple.glob("*/index.json")})
-    _write(shelf.simple / "index.json", index.json_root(projects))
-    _write(shelf.simple / "index.html", index.html_root(projects))
-    _write(shelf.folder / "index.html", front.page(catalog, known, url))
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    """Replace a file, where it differs."""
-    data = content.encode() if isinstance(content, str) else content
-    if path.is_file() and path.read_bytes() == data:
-        return
-    with files.replacing(path) as new:
-        new.write_bytes(data)
+    write(shelf.simple / "index.json", index.json_root(projects))
+    write(shelf.simple / "index.html", index.html_root(projects))
+    attested = {
+        path.name.removesuffix(attest.SUFFIX) for path in shelf.pages.glob(f"*{attest.SUFFIX}")
+    }
+    write(shelf.folder / "index.html", front.page(catalog, known, url, attested))
 
 
 def _checked(url: str) -> str:

@@ -15,7 +15,7 @@ from scripts import files, index, installed, proc, serve, snippets
 from scripts.errors import CommandFailed, UsageError, VerifyError
 from scripts.index import Catalog
 from scripts.installed import Installed
-from scripts.publish import Shelf
+from scripts.shelf import Shelf
 from scripts.workspace import Workspace
 
 _LIMIT = 1800  # seconds that an installer may take

@@ -12,7 +12,7 @@ import pytest
 
 from scripts import installed, publish, trial
 from scripts.errors import UsageError, VerifyError
-from scripts.publish import Shelf
+from scripts.shelf import Shelf
 from scripts.workspace import Workspace
 from tests import clients, shelf
 

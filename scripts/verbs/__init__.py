@@ -7,6 +7,7 @@ from typing import Protocol
 from scripts.report import Outcome
 from scripts.verbs import (
     apply,
+    attest,
     build_wheel,
     lock,
     publish,
@@ -37,6 +38,7 @@ ALL: Mapping[str, Verb] = {
     "publish": publish,
     "yank": yank,
     "serve": serve,
+    "attest": attest,
     "verify-install": verify_install,
     "verify-installed": verify_installed,
 }

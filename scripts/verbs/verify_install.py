@@ -6,8 +6,8 @@ from pathlib import Path
 from rich.table import Table
 
 from scripts import lock, trial
-from scripts.publish import Shelf
 from scripts.report import Outcome
+from scripts.shelf import Shelf
 from scripts.workspace import Workspace
 
 

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from scripts import installed, lock, trial
 from scripts.errors import UsageError
-from scripts.publish import Shelf
 from scripts.report import Outcome
+from scripts.shelf import Shelf
 from scripts.workspace import Workspace
 
 
