@@ -19,7 +19,9 @@ from scripts import attest, facts, files, front, index, notes, provenance, revis
 from scripts.errors import PublishError, UsageError, VerifyError, raise_all
 from scripts.facts import Facts
 from scripts.index import Catalog
+from scripts.lock import Lock
 from scripts.notes import Notes
+from scripts.series import Series
 from scripts.shelf import Shelf, write
 from scripts.workspace import Workspace
 
@@ -51,7 +53,7 @@ def publish(
         new, same = _sort(wheels, catalog, workspace)
         for path in same:
             _mend(path, catalog, shelf)
-        _check_series(new, shelf)
+        _check_series(new, catalog, shelf)
         if url is not None:
             write(shelf.address, f"{_checked(url)}\n")
         for each in new:
@@ -61,6 +63,19 @@ def publish(
         return Published(
             folder=folder, url=shelf.url(), new=new, same=tuple(path.name for path in same)
         )
+
+
+def advice(lock: Lock, series: Series, folder: Path) -> str | None:
+    """What to say where the index in `folder` has the lock's version from another series.
+
+    None where it has not, or there is no index. Raises PublishError.
+    """
+    shelf = Shelf(folder=folder, project=lock.name)
+    versions = shelf.catalog().versions
+    known = shelf.notes(lock.distribution_version)
+    if known is None or lock.distribution_version not in versions:
+        return None
+    return revision.advice(lock, series, known, versions)
 
 
 def yank(version: str, folder: Path, project: str, reason: str | None) -> Catalog:
@@ -147,9 +162,12 @@ def _sort(
     return tuple(new), tuple(same)
 
 
-def _check_series(new: Sequence[Facts], shelf: Shelf) -> None:
+def _check_series(new: Sequence[Facts], catalog: Catalog, shelf: Shelf) -> None:
     """A release is made from one series: all its wheels have the same patches."""
-    known = {each.version: shelf.notes(each.version) for each in new}
+    known = {
+        each.version: shelf.notes(each.version) if each.version in catalog.versions else None
+        for each in new
+    }
     findings = []
     for each in new:
         mine = notes.of(each.bill)

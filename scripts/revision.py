@@ -26,17 +26,15 @@ def free(lock: Lock, versions: Iterable[str]) -> int:
     return max(taken) + 1
 
 
-def advice(lock: Lock, series: Series, published: Notes | None, versions: Iterable[str]) -> str:
-    """What to say where the lock's version is published from another series; else nothing."""
-    if published is None:
-        return ""
+def advice(lock: Lock, series: Series, published: Notes, versions: Iterable[str]) -> str | None:
+    """What to say where the lock's version is published from another series; else None."""
     mine = [(patch.name, patch.sha256) for patch in series.patches]
     theirs = [(item.name, item.sha256) for item in published.items]
     if mine == theirs and published.commit == lock.commit:
-        return ""
+        return None
     return (
-        f"{lock.distribution_version} is published, from another series: "
-        f"set `revision = {free(lock, versions)}` in upstream.lock before you publish this one"
+        f"{lock.distribution_version} is published, and not from this series: "
+        f"set `revision = {free(lock, versions)}` in upstream.lock before you publish"
     )
 
 

@@ -8,8 +8,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from scripts import build, files, release, source_build
+from scripts import build, files, publish, release, source_build
 from scripts.build import Built, Job
+from scripts.errors import PublishError
 from scripts.lock import ReleaseWheel
 from scripts.report import Outcome
 from scripts.verbs.apply import add_route, describe
@@ -28,11 +29,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     job = build.job(workspace, arguments.route)
+    advice = _advice(job)
+    if advice:
+        workspace.say(advice)
     if arguments.from_source:
         built: Sequence[Built] = (_from_source(job),)
     else:
         built = build.wheels(job, _releases(arguments, job), describe)
-    return Outcome(data=_data(job, built), shown=_shown(job, built))
+    return Outcome(data=_data(job, built) | {"advice": advice}, shown=_shown(job, built))
+
+
+def _advice(job: Job) -> str | None:
+    """Whether what is built here can be published; a build needs no index, so it goes on."""
+    try:
+        return publish.advice(job.lock, job.series, job.workspace.index)
+    except PublishError as error:
+        return str(error)
 
 
 def _releases(arguments: argparse.Namespace, job: Job) -> Sequence[ReleaseWheel]:
