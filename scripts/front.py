@@ -26,7 +26,7 @@ class _Release:
     version: str
     notes: Notes
     files: Sequence[File]
-    requirement: str
+    lines: tuple[str, str]
     folder: str
     published: str
     yanked: str | None
@@ -51,7 +51,7 @@ def page(catalog: Catalog, notes: Mapping[str, Notes], url: str, attested: Colle
                 version=version,
                 notes=notes[version],
                 files=files,
-                requirement=snippets.requirement(catalog.project, version),
+                lines=snippets.lines(catalog.project, version, url),
                 folder=f"releases/{index.href(version)}/",
                 published=f"{min(times):%Y-%m-%d}",
                 yanked=next((str(file.yanked) for file in files if file.yanked), None),

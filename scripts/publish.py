@@ -19,9 +19,7 @@ from scripts import attest, facts, files, front, index, notes, provenance, revis
 from scripts.errors import PublishError, UsageError, VerifyError, raise_all
 from scripts.facts import Facts
 from scripts.index import Catalog
-from scripts.lock import Lock
 from scripts.notes import Notes
-from scripts.series import Series
 from scripts.shelf import Shelf, write
 from scripts.workspace import Workspace
 
@@ -63,19 +61,6 @@ def publish(
         return Published(
             folder=folder, url=shelf.url(), new=new, same=tuple(path.name for path in same)
         )
-
-
-def advice(lock: Lock, series: Series, folder: Path) -> str | None:
-    """What to say where the index in `folder` has the lock's version from another series.
-
-    None where it has not, or there is no index. Raises PublishError.
-    """
-    shelf = Shelf(folder=folder, project=lock.name)
-    versions = shelf.catalog().versions
-    known = shelf.notes(lock.distribution_version)
-    if known is None or lock.distribution_version not in versions:
-        return None
-    return revision.advice(lock, series, known, versions)
 
 
 def yank(version: str, folder: Path, project: str, reason: str | None) -> Catalog:
@@ -228,9 +213,11 @@ def _commit(catalog: Catalog, shelf: Shelf) -> None:
 
 
 def _checked(url: str) -> str:
-    if not url.startswith(("https://", "http://", "file://")) or "@" in url:
+    whole = url.rstrip("/") + "/"
+    known = whole.startswith(("https://", "http://", "file://")) and whole.endswith("/simple/")
+    if not known or "@" in url:
         raise UsageError(
             "--url is the address of simple/ as users reach it, without a user or password",
             then="--url https://HOST/simple/",
         )
-    return url.rstrip("/") + "/"
+    return whole

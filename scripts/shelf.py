@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import files, index, notes
+from scripts import files, index, notes, revision
 from scripts.errors import PublishError
 from scripts.index import Catalog
+from scripts.lock import Lock
 from scripts.notes import Notes
+from scripts.series import Series
 
 LOOPBACK = "http://127.0.0.1:8000/simple/"  # where `serve` stands, for an index without a host
 
@@ -55,6 +57,17 @@ class Shelf:
             return notes.parse((self.release(version) / "notes.json").read_text())
         except FileNotFoundError:
             return None
+
+    def advice(self, lock: Lock, series: Series) -> str | None:
+        """What to say where the lock's version is published from another series, else None.
+
+        Raises PublishError.
+        """
+        versions = self.catalog().versions
+        known = self.notes(lock.distribution_version)
+        if known is None or lock.distribution_version not in versions:
+            return None
+        return revision.advice(lock, series, known, versions)
 
     def url(self) -> str:
         """The URL of simple/ as it was told to publish(), else serve's on loopback."""

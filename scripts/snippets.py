@@ -5,6 +5,7 @@ one, and `-U` likewise; a plain `==0.5.18` is satisfied by upstream's own wheel.
 """
 
 from collections.abc import Sequence
+from urllib.parse import quote
 
 NAME = "sglang-sm120"
 
@@ -12,6 +13,19 @@ NAME = "sglang-sm120"
 def requirement(project: str, version: str) -> str:
     """The exact requirement (PEP 440: `==` with a local version matches that one alone)."""
     return f"{project}=={version}"
+
+
+def lines(project: str, version: str, url: str) -> tuple[str, str]:
+    """The two commands for pip, on an index whose simple/ is at `url`.
+
+    The first takes the wheel, by its hash, from that index alone; the second takes what the wheel
+    depends on from wherever pip takes it, and holds the version.
+    """
+    folder = f"{url.removesuffix('simple/')}releases/{quote(version, safe='')}/"
+    return (
+        f"pip install --no-deps --requirement {folder}requirements.txt",
+        f"pip install --constraint {folder}constraints.txt '{requirement(project, version)}'",
+    )
 
 
 def requirements(project: str, version: str, url: str, hashes: Sequence[str]) -> str:

@@ -32,12 +32,16 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A clean environment at `folder`, to be filled with one version from the index at `url`."""
+    """A clean environment at `folder`, to be filled with one version from the index at `url`.
+
+    `hosted` says that users find it there, and with it the files that name that address.
+    """
 
     folder: Path
     project: str
     version: str
     url: str
+    hosted: bool
     hashes: Sequence[str]
     workspace: Workspace
 
@@ -84,6 +88,7 @@ def try_out(
                     project=catalog.project,
                     version=version,
                     url=address,
+                    hosted=url is not None,
                     hashes=hashes,
                     workspace=workspace,
                 )
@@ -126,10 +131,12 @@ def _pip(room: Room) -> str:
     room.run(sys.executable, "-m", "venv", room.folder)
     lines = snippets.requirements(room.project, room.version, room.url, room.hashes)
     (room.folder.parent / "requirements.txt").write_text(lines)
-    return room.run(
-        *(room.python, "-m", "pip", "install", "--no-cache-dir", "--disable-pip-version-check"),
-        *("--no-input", "--no-deps", "--requirement", "requirements.txt"),
-    )
+    command, _ = snippets.lines(room.project, room.version, room.url)
+    words = command.split()
+    if not room.hosted:
+        words[-1] = "requirements.txt"
+    clean = ("--no-cache-dir", "--disable-pip-version-check", "--no-input")
+    return room.run(room.python, "-m", *words, *clean)
 
 
 def _uv(room: Room) -> str:

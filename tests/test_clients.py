@@ -1,6 +1,8 @@
 """What pip and uv make of the index: found, not found, refused, and taken for something else."""
 
 import re
+import shlex
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,6 +97,38 @@ def test_what_silently_loses_the_fork(
     constraint.write_text(snippets.constraints("sglang", ONE))
     clients.install(python, home, *both, "-U", "sglang", "-c", str(constraint))
     assert has() == ONE
+
+
+def test_the_two_lines_take_the_wheel_from_here_and_the_rest_from_there(
+    home: Path, tmp_path: Path
+) -> None:
+    needs = (
+        b"Metadata-Version: 2.1\nName: sglang\nVersion: 0.5.18+sm120.1\nRequires-Dist: needed\n\n"
+    )
+    wheel = shelf.wheel(tmp_path / "dist", members={"INFO/METADATA": needs})
+    (tmp_path / "public/simple").mkdir(parents=True)
+    with zipfile.ZipFile(tmp_path / "public/needed-1-py3-none-any.whl", "w") as archive:
+        archive.writestr("needed.py", b"")
+        archive.writestr("needed-1.dist-info/WHEEL", b"Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(
+            "needed-1.dist-info/METADATA", b"Metadata-Version: 2.1\nName: needed\nVersion: 1\n"
+        )
+        archive.writestr("needed-1.dist-info/RECORD", b"needed.py,,\n")
+    shelf.wheel(tmp_path / "public", version="0.5.23", local="")
+    put(tmp_path / "index", wheel)
+    python = clients.venv(tmp_path / "environment", home)
+    with servers.ours(tmp_path / "index") as url:
+        space = Workspace(root=tmp_path, cache=tmp_path, environment={})
+        publish.publish([wheel], tmp_path / "index", space, url=url)
+        first, second = (shlex.split(line) for line in snippets.lines("sglang", ONE, url))
+        pip = ("--python", str(python))
+        done = clients.pip(home, *pip, *first[1:])
+        assert done.returncode == 0, done.stderr
+        theirs = ("--no-index", "--find-links", str(tmp_path / "public"))
+        done = clients.pip(home, *pip, *second[1:], *theirs)
+        assert done.returncode == 0, done.stderr
+    frozen = clients.uv(home, "pip", "freeze", "--python", python).stdout.split()
+    assert frozen == ["needed==1", f"sglang=={ONE}"]
 
 
 def test_uvs_explicit_index_is_for_this_package_alone(

@@ -14,7 +14,7 @@ from scripts import installed, publish, trial
 from scripts.errors import UsageError, VerifyError
 from scripts.shelf import Shelf
 from scripts.workspace import Workspace
-from tests import clients, shelf
+from tests import clients, servers, shelf
 
 ONE = "0.5.18+sm120.1"
 FILES = {"sglang/file1.py": b"PATCHED = 1\n", "sglang/srt/__init__.py": b""}
@@ -231,6 +231,14 @@ def test_a_release_is_tried_with_pip_and_with_uv(tmp_path: Path, wheel: Path) ->
         ("uv", ONE),
     ]
     assert all(each.installed.patched == ("sglang/file1.py",) for each in trials)
+
+
+def test_a_hosted_release_is_tried_by_its_own_lines(tmp_path: Path, wheel: Path) -> None:
+    made = put(tmp_path, wheel)
+    with servers.ours(made.folder) as url:
+        publish.publish([wheel], made.folder, space(tmp_path), url=url)
+        pip, _ = trial.try_out(made, ONE, space(tmp_path), url=url)
+    assert f"--requirement {url.removesuffix('simple/')}releases/0.5.18%2Bsm120.1/" in pip.command
 
 
 def test_a_release_that_is_not_there_or_not_for_this_interpreter(tmp_path: Path) -> None:

@@ -13,11 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from simple_repository import parser
 
-from scripts import files, index, publish
+from scripts import attest, facts, files, index, publish
 from scripts.errors import PublishError, UsageError, VerifyError
 from scripts.index import Catalog
+from scripts.shelf import Shelf
 from scripts.workspace import Workspace
 from tests import shelf
 
@@ -153,7 +156,8 @@ def test_the_front_page_tells_people_what_is_in_a_release(tmp_path: Path) -> Non
     publish.yank(ONE, tmp_path / "index", "sglang", "it's <i>broken</i>")
     page = (tmp_path / "index" / "index.html").read_text()
     for text in (
-        f"sglang=={ONE}",
+        f"constraints.txt &#39;sglang=={ONE}&#39;",
+        "--requirement http://127.0.0.1:8000/releases/0.5.18%2Bsm120.1/requirements.txt",
         "sglang 0.5.18 at commit",
         f"https://host.invalid/sglang/commit/{shelf.COMMIT}",
         "sizes: &lt;b&gt;bold&lt;/b&gt;",
@@ -167,7 +171,9 @@ def test_the_front_page_tells_people_what_is_in_a_release(tmp_path: Path) -> Non
         assert text in page
 
 
-@pytest.mark.parametrize("url", ["wheels.invalid", "https://me:secret@wheels.invalid/simple/"])
+@pytest.mark.parametrize(
+    "url", ["wheels.invalid", "https://wheels.invalid/", "https://me:secret@wheels.invalid/simple/"]
+)
 def test_an_address_with_a_password_or_without_a_scheme(tmp_path: Path, url: str) -> None:
     with pytest.raises(UsageError, match="without a user or password") as caught:
         put(tmp_path / "index", shelf.wheel(tmp_path / "dist"), url=url)
@@ -252,7 +258,8 @@ def test_publishers_in_two_checkouts_on_one_folder_lose_nothing(tmp_path: Path) 
 KILLER = """
 import itertools, os, shutil, signal, sys
 from pathlib import Path
-from scripts import publish
+from scripts import attest, publish
+from scripts.shelf import Shelf
 from scripts.workspace import Workspace
 
 verb, work, *wheels = sys.argv[1:]
@@ -260,7 +267,11 @@ work = Path(work)
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 def job(folder):
-    if verb == "yank":
+    if verb == "sign":
+        shelf = Shelf(folder=folder, project="sglang")
+        space = Workspace(root=work, cache=work / "cache", environment={})
+        publish.sign(shelf, attest.signer_of(str(work / "key"), None, {}), space)
+    elif verb == "yank":
         publish.yank("0.5.18+sm120.1", folder, "sglang", "broken")
     else:
         space = Workspace(root=work, cache=work / "cache", environment={})
@@ -289,35 +300,55 @@ for number in itertools.count():
 """
 
 
-@pytest.mark.parametrize("verb", ["publish", "yank"])
-def test_a_kill_at_any_write_leaves_the_old_index_or_the_new_one(tmp_path: Path, verb: str) -> None:
+def without_times(state: dict[str, tuple[int, bytes]]) -> dict[str, bytes]:
+    """A snapshot without what tells the time: the pages of an index say when a file came."""
+    return {name: data if ONE in name else b"" for name, (_, data) in state.items()}
+
+
+@pytest.mark.parametrize(("verb", "writes"), [("publish", 25), ("yank", 6), ("sign", 6)])
+def test_a_kill_at_any_write_leaves_the_old_index_or_the_new_one(
+    tmp_path: Path, verb: str, writes: int
+) -> None:
     put(tmp_path / "before", shelf.wheel(tmp_path / "dist"))
+    private = Ed25519PrivateKey.generate()
+    key = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (tmp_path / "key").write_bytes(private.private_bytes(*key))
+    signer = attest.signer_of(str(tmp_path / "key"), None, {})
     new = [shelf.wheel(tmp_path / "dist", 2, tag=tag) for tag in ("py3-none-any", "py3-none-b")]
     done = subprocess.run(
         [sys.executable, "-c", KILLER, verb, str(tmp_path), *map(str, new)], cwd=CODE, check=False
     )
     assert done.returncode == 0
-    states = sorted(tmp_path.glob("killed*"))
-    assert len(states) > (25 if verb == "publish" else 8)
-    repeat: Callable[[Path], object] = (
-        (lambda folder: put(folder, *new))
-        if verb == "publish"
-        else (lambda folder: publish.yank(ONE, folder, "sglang", "broken"))
-    )
+    repeat: dict[str, Callable[[Path], object]] = {
+        "publish": lambda folder: put(folder, *new),
+        "yank": lambda folder: publish.yank(ONE, folder, "sglang", "broken"),
+        "sign": lambda folder: publish.sign(
+            Shelf(folder=folder, project="sglang"), signer, workspace(tmp_path)
+        ),
+    }
     final = tmp_path / "final"
     shutil.copytree(tmp_path / "before", final)
-    repeat(final)
-    expected = {name: (data if ONE in name else b"") for name, (_, data) in snapshot(final).items()}
+    repeat[verb](final)
+    expected = without_times(snapshot(final))
     possible: list[set[str]] = [{ONE}, {ONE, TWO}] if verb == "publish" else [{ONE}]
+    states = sorted(tmp_path.glob("killed*"))
+    assert len(states) > writes
     for state in states:
         for seen in check_whole(state):
             assert seen in possible
-        repeat(state)
+        repeat[verb](state)
         assert check_whole(state) == (possible[-1], possible[-1])
-        mended = snapshot(state)
-        assert {
-            name: (data if ONE in name else b"") for name, (_, data) in mended.items()
-        } == expected, state
+        assert without_times(snapshot(state)) == expected, state
+
+
+def test_a_wheel_that_changes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = facts.read(shelf.wheel(tmp_path / "dist"))
+    monkeypatch.setattr(facts, "read", lambda path: replace(read, sha256="00" * 32))
+    with pytest.raises(PublishError, match="changed while it was read"):
+        put(tmp_path / "index", read.path)
+    assert not list((tmp_path / "index").rglob("*.whl*"))
 
 
 def limited(folder: Path, *wheels: Path, bytes: int) -> subprocess.CompletedProcess[str]:

@@ -7,6 +7,7 @@ import pytest
 from scripts import facts, notes, publish, revision
 from scripts.errors import PublishError
 from scripts.notes import Notes
+from scripts.shelf import Shelf
 from scripts.workspace import Workspace
 from tests import shelf
 from tests.upstream import Project
@@ -67,7 +68,8 @@ def test_what_a_killed_publisher_left_binds_nobody(tmp_path: Path) -> None:
     publish.publish([shelf.wheel(tmp_path / "one")], index, space)
     (index / "simple/sglang/index.json").unlink()  # as a kill before the record leaves it
     changed = shelf.wheel(tmp_path / "two", titles=("another",))
-    assert publish.advice(shelf.make_lock(), shelf.make_series(("x",)), index) is None
+    left = Shelf(folder=index, project="sglang")
+    assert left.advice(shelf.make_lock(), shelf.make_series(("x",))) is None
     assert len(publish.publish([changed], index, space).new) == 1
 
 

@@ -8,11 +8,12 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from scripts import build, files, publish, release, source_build
+from scripts import build, files, release, source_build
 from scripts.build import Built, Job
 from scripts.errors import PublishError
 from scripts.lock import ReleaseWheel
 from scripts.report import Outcome
+from scripts.shelf import Shelf
 from scripts.verbs.apply import add_route, describe
 from scripts.workspace import Workspace
 
@@ -42,7 +43,8 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
 def _advice(job: Job) -> str | None:
     """Whether what is built here can be published; a build needs no index, so it goes on."""
     try:
-        return publish.advice(job.lock, job.series, job.workspace.index)
+        shelf = Shelf(folder=job.workspace.index, project=job.lock.name)
+        return shelf.advice(job.lock, job.series)
     except PublishError as error:
         return str(error)
 
