@@ -20,7 +20,7 @@ from scripts.errors import PublishError, UsageError, VerifyError, raise_all
 from scripts.facts import Facts
 from scripts.index import Catalog
 from scripts.notes import Notes
-from scripts.shelf import Shelf, write
+from scripts.shelf import Shelf, checked, write
 from scripts.workspace import Workspace
 
 STATEMENT = ".statement.json"
@@ -53,7 +53,7 @@ def publish(
             _mend(path, catalog, shelf)
         _check_series(new, catalog, shelf)
         if url is not None:
-            write(shelf.address, f"{_checked(url)}\n")
+            write(shelf.address, f"{checked(url)}\n")
         for each in new:
             _place(each, shelf)
         published = ((each, _time(shelf.pages / each.name)) for each in new)
@@ -210,14 +210,3 @@ def _commit(catalog: Catalog, shelf: Shelf) -> None:
         path.name.removesuffix(attest.SUFFIX) for path in shelf.pages.glob(f"*{attest.SUFFIX}")
     }
     write(shelf.folder / "index.html", front.page(catalog, known, url, attested))
-
-
-def _checked(url: str) -> str:
-    whole = url.rstrip("/") + "/"
-    known = whole.startswith(("https://", "http://", "file://")) and whole.endswith("/simple/")
-    if not known or "@" in url:
-        raise UsageError(
-            "--url is the address of simple/ as users reach it, without a user or password",
-            then="--url https://HOST/simple/",
-        )
-    return whole

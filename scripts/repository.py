@@ -34,7 +34,10 @@ _WHY = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """`upload` is the address that takes files; without `user` and `password` where none is set."""
+    """`upload` is the address that takes files; without `user` and `password` where none is set.
+
+    `by_address` says that it comes from TWINE_REPOSITORY_URL, not from a section.
+    """
 
     name: str
     upload: str
@@ -43,6 +46,7 @@ class Repository:
     password: str | None = field(repr=False)
     ca_file: str | None = None
     simple: str | None = None
+    by_address: bool = False
 
     def redact(self, text: str) -> str:
         """`text` without this repository's credentials, in any form that a server may echo."""
@@ -154,15 +158,16 @@ def named(name: str, workspace: Workspace, *, simple: str | None = None) -> Repo
 
     environment = workspace.environment
     config_file = Path(environment.get("HOME", "/")) / ".pypirc"
-    config = _section(name, config_file, environment)
+    config, by_address = _section(name, config_file, environment)
     address = config.get("repository") or ""
     if address.startswith((utils.DEFAULT_REPOSITORY, utils.TEST_REPOSITORY)):
         raise UsageError(f"{name} is the public index, which takes no local versions")
-    if "@" in urlsplit(address).netloc:
-        raise UsageError(
-            f"[{name}] in {config_file}: the address holds a user or a password",
-            then="give them lines of their own: username = ..., or leave them to keyring",
-        )
+    for each in (address, simple or ""):
+        if "@" in urlsplit(each).netloc:
+            raise UsageError(
+                f"{name}: an address holds a user or a password",
+                then=f"give them lines of their own in {config_file}, or leave them to keyring",
+            )
     resolver = auth.Private(
         config,
         auth.CredentialInput(environment.get("TWINE_USERNAME"), environment.get("TWINE_PASSWORD")),
@@ -179,18 +184,22 @@ def named(name: str, workspace: Workspace, *, simple: str | None = None) -> Repo
         password=password,
         ca_file=environment.get("TWINE_CERT") or config.get("ca_cert"),
         simple=f"{simple.rstrip('/')}/" if simple else None,
+        by_address=by_address,
     )
 
 
-def _section(name: str, config_file: Path, environment: Mapping[str, str]) -> dict[str, str | None]:
+def _section(
+    name: str, config_file: Path, environment: Mapping[str, str]
+) -> tuple[dict[str, str | None], bool]:
+    """What twine knows of a repository, and whether the environment has its address."""
     from twine import exceptions, utils  # noqa: PLC0415 - as above
 
     url = environment.get("TWINE_REPOSITORY_URL")
     try:
         known = utils.get_config(str(config_file)) if config_file.exists() else {}
         if "repository" not in known.get(name, {}) and url:
-            return utils.get_repository_from_config(str(config_file), name, url)
-        return known[name] | {"repository": known[name]["repository"]}
+            return utils.get_repository_from_config(str(config_file), name, url), True
+        return known[name] | {"repository": known[name]["repository"]}, False
     except (KeyError, exceptions.TwineException) as error:
         what = f": {error}" if isinstance(error, exceptions.TwineException) else ""
         raise UsageError(
@@ -210,3 +219,9 @@ def twine(repository: Repository, wheel: Path) -> list[str | Path]:
         *(sys.executable, "-m", "twine", "upload", "--non-interactive", "--disable-progress-bar"),
         *("--repository", repository.name, "--config-file", repository.config_file, wheel),
     ]
+
+
+def twines(repository: Repository, environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which twine takes this repository, and not another that it names."""
+    left_out = {"TWINE_REPOSITORY"} | (set() if repository.by_address else {"TWINE_REPOSITORY_URL"})
+    return {name: value for name, value in environment.items() if name not in left_out}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts import files, index, notes, revision
-from scripts.errors import PublishError
+from scripts.errors import PublishError, UsageError
 from scripts.index import Catalog
 from scripts.lock import Lock
 from scripts.notes import Notes
@@ -100,3 +100,15 @@ def write(path: Path, content: str | bytes) -> None:
         return
     with files.replacing(path) as new:
         new.write_bytes(data)
+
+
+def checked(url: str) -> str:
+    """The URL of a simple/ with a slash at its end. Raises UsageError for anything else."""
+    whole = url.rstrip("/") + "/"
+    known = whole.startswith(("https://", "http://", "file://")) and whole.endswith("/simple/")
+    if not known or "@" in url:
+        raise UsageError(
+            "--url is the address of simple/ as users reach it, without a user or password",
+            then="--url https://HOST/simple/",
+        )
+    return whole

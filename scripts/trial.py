@@ -15,7 +15,7 @@ from scripts import files, index, installed, proc, serve, snippets
 from scripts.errors import CommandFailed, UsageError, VerifyError
 from scripts.index import Catalog
 from scripts.installed import Installed
-from scripts.shelf import Shelf
+from scripts.shelf import Shelf, checked
 from scripts.workspace import Workspace
 
 _LIMIT = 1800  # seconds that an installer may take
@@ -70,6 +70,7 @@ def try_out(
     compared with the wheel in `shelf`. Raises VerifyError, and UsageError where the version is
     not published or uv is missing.
     """
+    hosted = checked(url) if url is not None else None
     catalog = shelf.catalog()
     if not catalog.of(version):
         listed = ", ".join(catalog.versions) or "nothing"
@@ -77,7 +78,7 @@ def try_out(
     hashes = [index.sha256_of(file) for file in catalog.of(version)]
     installers: dict[str, Callable[[Room], str]] = {"pip": _pip, "uv": _uv}
     trials = []
-    with _served(shelf.folder) if url is None else nullcontext(url) as address:
+    with nullcontext(hosted) if hosted else _served(shelf.folder) as address:
         for name, install in installers.items():
             with (
                 workspace.progress(f"install with {name}"),
@@ -88,7 +89,7 @@ def try_out(
                     project=catalog.project,
                     version=version,
                     url=address,
-                    hosted=url is not None,
+                    hosted=hosted is not None,
                     hashes=hashes,
                     workspace=workspace,
                 )

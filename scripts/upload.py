@@ -62,11 +62,7 @@ def _missing(read: Sequence[Facts], to: Repository, project: str) -> list[Facts]
 
 
 def _send(each: Facts, to: Repository, project: str, workspace: Workspace, patience: float) -> None:
-    environment = {
-        name: value
-        for name, value in workspace.environment.items()
-        if name != "TWINE_REPOSITORY" and (name != "TWINE_REPOSITORY_URL" or value == to.upload)
-    }
+    environment = repository.twines(to, workspace.environment)
     said = ""
     try:
         proc.run(repository.twine(to, each.path), env=environment, timeout=patience)

@@ -1,6 +1,7 @@
 """The pages: what PEP 503, 592, 658, 691, 700 and 714 ask of them, and the record they are."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_html_says_what_html_can_with_both_spellings_of_the_sidecar(tmp_path: Pa
 def test_versions_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     made = catalog(tmp_path, 10, 2, 1)
     assert made.versions == ("0.5.18+sm120.10", "0.5.18+sm120.2", "0.5.18+sm120.1")
-    assert json.loads(index.json_page(made))["versions"] == list(reversed(made.versions))
+    assert json.loads(index.json_page(made))["versions"] == list(made.versions)
 
 
 def test_the_json_page_is_the_record(tmp_path: Path) -> None:
@@ -91,7 +92,10 @@ def test_a_yank_is_of_one_version_and_can_be_taken_back(tmp_path: Path) -> None:
 
 def test_the_root_lists_projects_by_their_normalized_names() -> None:
     assert 'href="sglang/"' in index.html_root(["sglang"])
-    assert json.loads(index.json_root(["sglang"]))["projects"] == [{"name": "sglang"}]
+    names = [f"name{number}" for number in range(9)]
+    listed = json.loads(index.json_root(names[::-1]))["projects"]
+    assert listed == [{"name": name} for name in names]
+    assert re.findall(r'href="(\w+)/"', index.html_root(names[::-1])) == names
 
 
 @pytest.mark.parametrize(

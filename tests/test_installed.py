@@ -90,6 +90,19 @@ def redirect(folder: Path) -> None:
     )
 
 
+def extend(folder: Path) -> None:
+    """A finder, as editable installations bring one, that adds a folder to the package."""
+    (folder / "extend.pth").write_text("import _extend\n")
+    (folder / "_extend.py").write_text(
+        "import sys\nfrom importlib.machinery import PathFinder\n\n"
+        "class Finder:\n    @staticmethod\n    def find_spec(name, path=None, target=None):\n"
+        "        spec = PathFinder.find_spec(name, path, target)\n"
+        "        if name == 'sglang':\n"
+        "            spec.submodule_search_locations.insert(0, '/elsewhere')\n"
+        "        return spec\n\nsys.meta_path.insert(0, Finder)\n"
+    )
+
+
 def many(folder: Path) -> None:
     for number in range(9):
         (folder / f"sglang/old{number}.py").write_text("")
@@ -106,6 +119,7 @@ def many(folder: Path) -> None:
         (link, "sglang/other.py is not of this version"),
         (twice, "is installed 2 times"),
         (redirect, "`import sglang` takes .*elsewhere"),
+        (extend, "`import sglang` also looks in /elsewhere"),
         (many, "and 4 more files"),
     ],
 )
@@ -239,6 +253,16 @@ def test_a_hosted_release_is_tried_by_its_own_lines(tmp_path: Path, wheel: Path)
         publish.publish([wheel], made.folder, space(tmp_path), url=url)
         pip, _ = trial.try_out(made, ONE, space(tmp_path), url=url)
     assert f"--requirement {url.removesuffix('simple/')}releases/0.5.18%2Bsm120.1/" in pip.command
+
+
+def test_an_address_with_a_password_never_reaches_an_argument_list(
+    tmp_path: Path, wheel: Path
+) -> None:
+    with pytest.raises(UsageError, match="without a user or password") as told:
+        trial.try_out(
+            put(tmp_path, wheel), ONE, space(tmp_path), url="https://me:secret@host.invalid/simple/"
+        )
+    assert "secret" not in str(told.value)
 
 
 def test_a_release_that_is_not_there_or_not_for_this_interpreter(tmp_path: Path) -> None:

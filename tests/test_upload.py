@@ -2,6 +2,7 @@
 
 import base64
 import http.server
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -236,6 +237,40 @@ def test_the_environment_knows_a_repository_too(tmp_path: Path) -> None:
     assert PASSWORD not in repr(to)
 
 
+@pytest.mark.parametrize("inside", [True, False], ids=["in the address", "beside it"])
+def test_twine_takes_what_the_environment_knows(tmp_path: Path, inside: bool) -> None:
+    heard: list[str | None] = []
+
+    def answer(handler: Bad) -> None:
+        heard.append(handler.headers["Authorization"])
+        handler.say(403)
+
+    with servers.bad(answer) as (url, _):
+        environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "TWINE_REPOSITORY": "x"}
+        if inside:
+            pair = url.replace("//", f"//me:{PASSWORD}@")
+            environment["TWINE_REPOSITORY_URL"] = pair
+        else:
+            given = {"TWINE_USERNAME": "me", "TWINE_PASSWORD": PASSWORD}
+            environment |= given | {"TWINE_REPOSITORY_URL": url}
+        place = space(tmp_path, environment)
+        to = repository.named("team", place)
+        with pytest.raises(PublishError, match="403") as told:
+            upload.upload([shelf.wheel(tmp_path / "dist")], to, place)
+    assert heard == [f"Basic {PAIR}"]
+    assert PASSWORD not in str(told.value)
+
+
+def test_twine_takes_the_section_and_not_what_else_the_environment_names(tmp_path: Path) -> None:
+    with servers.bad(answers(403)) as (url, posted), servers.bad(answers(200)) as (other, wrong):
+        environment = servers.pypirc(tmp_path / "home", url)
+        environment |= {"TWINE_REPOSITORY_URL": other, "TWINE_REPOSITORY": "x"}
+        place = space(tmp_path, environment)
+        with pytest.raises(PublishError, match="403"):
+            upload.upload([shelf.wheel(tmp_path / "dist")], repository.named("team", place), place)
+    assert (len(posted), len(wrong)) == (1, 0)
+
+
 def test_a_section_wins_over_the_environments_address(tmp_path: Path) -> None:
     environment = servers.pypirc(tmp_path, "https://section.invalid/")
     environment["TWINE_REPOSITORY_URL"] = "https://other.invalid/"
@@ -252,7 +287,7 @@ def test_a_section_wins_over_the_environments_address(tmp_path: Path) -> None:
         (f"[distutils]\nindex-servers = team\n[team]\npassword {PASSWORD}\n", "cannot be read"),
         (
             f"[distutils]\nindex-servers=team\n[team]\nrepository=https://me:{PASSWORD}@h.invalid",
-            "holds a user or a password",
+            "an address holds a user or a password",
         ),
     ],
 )
@@ -260,6 +295,13 @@ def test_settings_that_do_not_tell(tmp_path: Path, text: str, message: str) -> N
     (tmp_path / ".pypirc").write_text(text)
     with pytest.raises(UsageError, match=message) as told:
         repository.named("team", space(tmp_path, {"HOME": str(tmp_path)}))
+    assert PASSWORD not in str(told.value)
+
+
+def test_an_address_of_pages_with_a_password(tmp_path: Path) -> None:
+    place = space(tmp_path, servers.pypirc(tmp_path, "https://wheels.invalid/"))
+    with pytest.raises(UsageError, match="an address holds") as told:
+        repository.named("team", place, simple=f"https://me:{PASSWORD}@wheels.invalid/simple/")
     assert PASSWORD not in str(told.value)
 
 
