@@ -218,7 +218,8 @@ def test_the_index_knows_which_wheel_was_installed(
     tmp_path: Path, wheel: Path, python: Path
 ) -> None:
     tagged = shelf.wheel(tmp_path / "dist", tag="py2.py3-none-any", files=FILES)
-    made = put(tmp_path, shelf.wheel(tmp_path / "dist", 2), tagged)
+    other = shelf.wheel(tmp_path / "dist", tag="cp27-cp27m-win32", files=FILES)
+    made = put(tmp_path, shelf.wheel(tmp_path / "dist", 2), other, tagged)
     clients.install(python, tmp_path / "home", wheel, with_uv=True)
     found = trial.published(made, made.catalog(), python, space(tmp_path))
     assert found.name == tagged.name
