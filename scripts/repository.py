@@ -5,6 +5,7 @@ The settings are twine's: ~/.pypirc, TWINE_REPOSITORY_URL, TWINE_USERNAME, TWINE
 
 import base64
 import hashlib
+import re
 import ssl
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,8 @@ _ACCEPT = f"{Format.JSON_V1.value}, {Format.HTML_V1.value};q=0.2, {Format.HTML_L
 _PAGES = ("+simple/", "simple/")  # devpi's place below the address of uploads, and pypiserver's
 _ANSWER = 30  # seconds that a server may take to begin to answer
 _HOPS = 4
+_CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[ \t]+$", re.MULTILINE)
+_WIDE = "70000"  # columns: more than a line of HTTP may have (http.client, 65,536)
 _WHY = {
     401: "the user or the password is wrong, or none is set",
     403: "this user may not do that",
@@ -49,7 +52,11 @@ class Repository:
     by_address: bool = False
 
     def redact(self, text: str) -> str:
-        """`text` without this repository's credentials, in any form that a server may echo."""
+        """`text` without this repository's credentials, in any form that a server may echo.
+
+        Terminal codes and padding go first: codes could stand in the middle of a password.
+        """
+        text = _CODES.sub("", text)
         if not self.password:
             return text
         pair = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
@@ -216,12 +223,17 @@ def _section(
 def twine(repository: Repository, wheel: Path) -> list[str | Path]:
     """The command that uploads `wheel`; credentials are not in it: twine looks them up itself."""
     return [
-        *(sys.executable, "-m", "twine", "upload", "--non-interactive", "--disable-progress-bar"),
-        *("--repository", repository.name, "--config-file", repository.config_file, wheel),
+        *(sys.executable, "-m", "twine", "--no-color", "upload"),
+        *("--non-interactive", "--disable-progress-bar", "--repository", repository.name),
+        *("--config-file", repository.config_file, wheel),
     ]
 
 
 def twines(repository: Repository, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which twine takes this repository, and not another that it names."""
+    """The environment in which twine takes this repository, and not another that it names.
+
+    Its lines are not folded there: redact() would not find what is cut in two.
+    """
     left_out = {"TWINE_REPOSITORY"} | (set() if repository.by_address else {"TWINE_REPOSITORY_URL"})
-    return {name: value for name, value in environment.items() if name not in left_out}
+    kept = {name: value for name, value in environment.items() if name not in left_out}
+    return kept | {"COLUMNS": _WIDE, "TERM": "xterm"}

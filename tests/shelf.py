@@ -35,7 +35,12 @@ index 0000000000000000000000000000000000000001..00000000000000000000000000000000
 
 def make_lock(revision: int = 1, version: str = "0.5.18", commit: str = COMMIT) -> Lock:
     """A lock that pins one wheel of upstream's."""
-    return lock.parse(
+    return lock.parse(lock_text(revision, version, commit))
+
+
+def lock_text(revision: int = 1, version: str = "0.5.18", commit: str = COMMIT) -> str:
+    """The text of that lock."""
+    return (
         f'lock-version = "1.0"\n[upstream]\nname = "sglang"\nversion = "{version}"\n'
         f'[upstream.vcs]\ntype = "git"\nurl = "https://host.invalid/sglang.git"\n'
         f'requested-revision = "v{version}"\ncommit-id = "{commit}"\n'

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scripts import publish, repository, upload
-from scripts.errors import UsageError
+from scripts.errors import UsageError, raise_all
 from scripts.facts import Facts
 from scripts.report import Outcome
 from scripts.upload import Uploaded
@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     wheels = arguments.wheels or sorted(workspace.dist.glob("*.whl"))
     if not wheels:
         raise UsageError(f"no wheel in {workspace.dist}", then="nox -s build_wheel")
+    findings = [f"there is no file {path}" for path in wheels if not path.is_file()]
+    raise_all(UsageError, findings, then="nox -s publish, for those of dist/")
     if arguments.to:
         to = repository.named(arguments.to, workspace, simple=arguments.simple)
         return _uploaded(upload.upload(wheels, to, workspace, patience=arguments.patience))
