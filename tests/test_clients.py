@@ -99,6 +99,27 @@ def test_what_silently_loses_the_fork(
     assert has() == ONE
 
 
+def needed(folder: Path, version: str) -> Path:
+    """A wheel of a package that is not ours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    info = f"needed-{version}.dist-info"
+    path = folder / f"needed-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("needed.py", b"")
+        archive.writestr(f"{info}/WHEEL", b"Wheel-Version: 1.0\nTag: py3-none-any\n")
+        head = f"Metadata-Version: 2.1\nName: needed\nVersion: {version}\n"
+        archive.writestr(f"{info}/METADATA", head)
+        archive.writestr(f"{info}/RECORD", b"needed.py,,\n")
+    return path
+
+
+def list_needed(folder: Path, version: str) -> None:
+    """An index page for that package below `folder`."""
+    path = needed(folder / "simple/needed", version)
+    link = f'<a href="{path.name}">{path.name}</a>'
+    (path.parent / "index.html").write_text(f"<!DOCTYPE html><html><body>{link}</body></html>")
+
+
 def test_the_two_lines_take_the_wheel_from_here_and_the_rest_from_there(
     home: Path, tmp_path: Path
 ) -> None:
@@ -106,14 +127,7 @@ def test_the_two_lines_take_the_wheel_from_here_and_the_rest_from_there(
         b"Metadata-Version: 2.1\nName: sglang\nVersion: 0.5.18+sm120.1\nRequires-Dist: needed\n\n"
     )
     wheel = shelf.wheel(tmp_path / "dist", members={"INFO/METADATA": needs})
-    (tmp_path / "public/simple").mkdir(parents=True)
-    with zipfile.ZipFile(tmp_path / "public/needed-1-py3-none-any.whl", "w") as archive:
-        archive.writestr("needed.py", b"")
-        archive.writestr("needed-1.dist-info/WHEEL", b"Wheel-Version: 1.0\nTag: py3-none-any\n")
-        archive.writestr(
-            "needed-1.dist-info/METADATA", b"Metadata-Version: 2.1\nName: needed\nVersion: 1\n"
-        )
-        archive.writestr("needed-1.dist-info/RECORD", b"needed.py,,\n")
+    needed(tmp_path / "public", "1")
     shelf.wheel(tmp_path / "public", version="0.5.23", local="")
     put(tmp_path / "index", wheel)
     python = clients.venv(tmp_path / "environment", home)
@@ -131,7 +145,7 @@ def test_the_two_lines_take_the_wheel_from_here_and_the_rest_from_there(
     assert frozen == ["needed==1", f"sglang=={ONE}"]
 
 
-def test_uvs_explicit_index_is_for_this_package_alone(
+def test_uv_takes_the_release_from_the_explicit_index(
     home: Path, private: str, public: str
 ) -> None:
     tables = snippets.uv("sglang", TWO, private)
@@ -144,6 +158,20 @@ def test_uvs_explicit_index_is_for_this_package_alone(
     )  # fmt: skip
     assert f"sglang=={TWO}" in done.stdout, done.stderr
     assert f"from {private.rstrip('/')}" in done.stdout
+
+
+def test_uvs_explicit_index_is_asked_for_nothing_else(home: Path, tmp_path: Path) -> None:
+    put(tmp_path / "index", shelf.wheel(tmp_path / "dist"))
+    list_needed(tmp_path / "index", "9")
+    list_needed(tmp_path / "public", "1")
+    with servers.static(tmp_path / "index") as url, servers.static(tmp_path / "public") as public:
+        tables = snippets.uv("sglang", ONE, url).replace('= ["', '= ["needed", "')
+        (home / "pyproject.toml").write_text(
+            tables.replace("[project]", '[project]\nname = "app"\nversion = "1"')
+        )
+        words = ("pip", "compile", "--no-header", "--no-annotate", "pyproject.toml")
+        done = clients.uv(home, *words, "--default-index", public)
+    assert done.stdout.split() == ["needed==1", f"sglang=={ONE}"], done.stderr
 
 
 @pytest.mark.parametrize("with_uv", [False, True], ids=["pip", "uv"])
