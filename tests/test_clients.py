@@ -170,8 +170,8 @@ def test_uvs_explicit_index_is_asked_for_nothing_else(home: Path, tmp_path: Path
             tables.replace("[project]", '[project]\nname = "app"\nversion = "1"')
         )
         words = ("pip", "compile", "--no-header", "--no-annotate", "pyproject.toml")
-        words = (*words, "--default-index", public)
-        done = clients.run(home, clients.UV, *words, UV_NO_CONFIG="0")
+        theirs = ("--default-index", public)
+        done = clients.run(home, clients.UV, *words, *theirs, UV_NO_CONFIG="0")
     assert done.stdout.split() == ["needed==1", f"sglang=={ONE}"], done.stderr
 
 
