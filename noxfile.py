@@ -68,6 +68,43 @@ def series_tests(session: nox.Session) -> None:
     _scripts(session, "series-tests")
 
 
+@nox.session(default=False)
+def publish(session: nox.Session) -> None:
+    """Put the wheels of dist/ on the index in index/."""
+    _scripts(session, "publish")
+
+
+@nox.session(default=False)
+def yank(session: nox.Session) -> None:
+    """Mark a release as not to be used (-- VERSION --reason WHY), or take that back (--undo)."""
+    _scripts(session, "yank")
+
+
+@nox.session(default=False)
+def serve(session: nox.Session) -> None:
+    """Serve the index on loopback."""
+    _scripts(session, "serve")
+
+
+@nox.session(default=False)
+def verify_install(session: nox.Session) -> None:
+    """Install from the index with pip and with uv, in clean environments, and prove it."""
+    _install(session, "uv")
+    _scripts(session, "verify-install")
+
+
+@nox.session(default=False)
+def verify_installed(session: nox.Session) -> None:
+    """Prove what an environment has installed (-- --python ENVIRONMENT/bin/python)."""
+    _scripts(session, "verify-installed")
+
+
+@nox.session(default=False)
+def attest(session: nox.Session) -> None:
+    """Sign what published wheels were made from (-- --sign KEY), or prove it (-- --trust KEY)."""
+    _scripts(session, "attest")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""

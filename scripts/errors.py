@@ -112,6 +112,12 @@ class FailedTests(Error):
     exit_code = 23
 
 
+class PublishError(Error):
+    """An index refuses a wheel, or cannot be read or written."""
+
+    exit_code = 12
+
+
 def raise_all(kind: type[Error], findings: Sequence[str], *, then: str | None = None) -> None:
     """Raise one `kind` that lists every finding; return where there is none."""
     if len(findings) == 1:

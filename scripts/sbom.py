@@ -6,7 +6,9 @@ Its pedigree names the upstream release as ancestor, the commit, and every patch
 import json
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from cyclonedx.model import (
     AttachedText,
@@ -31,9 +33,10 @@ from cyclonedx.model.issue import IssueClassification, IssueType, IssueTypeSourc
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from scripts.errors import VerifyError
+from scripts.errors import SeriesError, VerifyError
 from scripts.lock import Lock, ReleaseWheel
 from scripts.patch import Patch as SeriesPatch
+from scripts.patch import parse as parse_patch
 from scripts.series import Series
 
 NAME = "sglang-sm120.cdx.json"
@@ -113,14 +116,39 @@ def _patch(patch: SeriesPatch) -> Patch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A patch as a bill lists it: `links` are its bug reports, `status` its Upstream-Status.
+
+    `paths` are the files of the source tree that it touches.
+    """
+
+    name: str
+    sha256: str
+    title: str
+    status: str
+    links: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What a bill says of its wheel; patches are (file name, sha256) in the order of the series."""
+    """What a bill says of its wheel: upstream's release, its commit and wheel, and the patches.
+
+    `items` stand in the order of the series; `base` is None where it was built from source.
+    """
 
     version: str
+    upstream: str
+    url: str
     commit: str
     base: str | None
     base_sha256: str | None
-    patches: tuple[tuple[str, str], ...]
+    items: tuple[Item, ...]
+
+    @property
+    def patches(self) -> tuple[tuple[str, str], ...]:
+        """The file name and sha256 of each patch."""
+        return tuple((item.name, item.sha256) for item in self.items)
 
 
 def parse(content: bytes) -> Bill:
@@ -131,22 +159,45 @@ def parse(content: bytes) -> Bill:
         ancestor = pedigree["ancestors"][0]
         said = _properties(subject)
         count = len({key.split(":")[2] for key in said if key.startswith(f"{_PROPERTY}:patch:")})
-        patches = tuple(
-            (
-                said[f"{_PROPERTY}:patch:{number:04}:name"],
-                said[f"{_PROPERTY}:patch:{number:04}:sha256"],
-            )
-            for number in range(1, count + 1)
-        )
+        texts = _texts(pedigree)
         return Bill(
             version=subject["version"],
+            upstream=ancestor["version"],
+            url=pedigree["commits"][0]["url"],
             commit=pedigree["commits"][0]["uid"],
             base=_properties(ancestor).get(f"{_PROPERTY}:upstream:wheel"),
             base_sha256=next((h["content"] for h in ancestor.get("hashes", [])), None),
-            patches=patches,
+            items=tuple(_item(number, said, texts) for number in range(1, count + 1)),
         )
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise VerifyError(f"{NAME} is no bill of ours: {error!r}") from error
+
+
+def _texts(pedigree: Mapping[str, Any]) -> dict[str, SeriesPatch]:
+    """The patches by the digest of their text; they stand in the library's own order."""
+    found: dict[str, SeriesPatch] = {}
+    for row in pedigree.get("patches", []):
+        with suppress(SeriesError):  # what is not UTF-8 was changed on its way into JSON
+            each = parse_patch(row["diff"]["text"]["content"].encode(), name="patch")
+            found[each.sha256] = each
+    return found
+
+
+def _item(number: int, said: Mapping[str, str], texts: Mapping[str, SeriesPatch]) -> Item:
+    name, title, sha256, status = (
+        said[f"{_PROPERTY}:patch:{number:04}:{key}"]
+        for key in ("name", "title", "sha256", "upstream-status")
+    )
+    text = texts.get(sha256)  # none where the patch is not UTF-8
+    paths = {path for change in text.changes for path in change.paths} if text else ()
+    return Item(
+        name=name,
+        title=title,
+        sha256=sha256,
+        status=status,
+        links=text.trailers("Bug") if text else (),
+        paths=tuple(sorted(paths)),
+    )
 
 
 def _properties(component: Mapping[str, object]) -> dict[str, str]:

@@ -50,3 +50,7 @@ class Workspace:
     @property
     def dist(self) -> Path:
         return self.root / "dist"
+
+    @property
+    def index(self) -> Path:
+        return self.root / "index"

@@ -114,3 +114,15 @@ def test_every_changed_file_still_compiles(wheel: Path, root: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         for name in proved["patched"]:
             compile(archive.read(name), name, "exec")
+
+
+def test_it_is_published_and_then_installed_with_pip_and_with_uv(root: Path, wheel: Path) -> None:
+    done = scripts(root, "publish", str(wheel))
+    assert done.returncode == 0, done.stderr
+    done = scripts(root, "verify-install", "--json")
+    assert done.returncode == 0, done.stderr
+    trials = json.loads(done.stdout)["trials"]
+    assert [trial["installer"] for trial in trials] == ["pip", "uv"]
+    for trial in trials:
+        assert trial["files"] > 4000
+        assert f"{COMMUNICATORS}/torch_symm_mem.py" in trial["patched"]

@@ -6,7 +6,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from scripts import sbom, series
-from scripts.sbom import Bill
+from scripts.sbom import Bill, Item
 from tests.upstream import Project
 
 
@@ -40,10 +40,25 @@ def test_parse_reads_what_make_wrote(patched_project: Project) -> None:
     lock, order = patched_project.lock(), series.load(patched_project.patchset)
     assert sbom.parse(make(patched_project)) == Bill(
         version="0.5.18+sm120.1",
+        upstream="0.5.18",
+        url=lock.url,
         commit=lock.commit,
         base=lock.wheels[0].name,
         base_sha256=lock.wheels[0].sha256,
-        patches=tuple((patch.name, patch.sha256) for patch in order.patches),
+        items=tuple(
+            Item(
+                name=patch.name,
+                sha256=patch.sha256,
+                title=patch.title,
+                status="Pending",
+                links=("https://host.invalid/issues/1",),
+                paths=tuple(sorted(change.path for change in patch.changes)),
+            )
+            for patch in order.patches
+        ),
+    )
+    assert sbom.parse(make(patched_project)).patches == tuple(
+        (patch.name, patch.sha256) for patch in order.patches
     )
 
 

@@ -7,13 +7,19 @@ from typing import Protocol
 from scripts.report import Outcome
 from scripts.verbs import (
     apply,
+    attest,
     audit,
     build_wheel,
     lock,
     postconditions,
+    publish,
     series_tests,
+    serve,
     upstream_tests,
     verify,
+    verify_install,
+    verify_installed,
+    yank,
 )
 from scripts.workspace import Workspace
 
@@ -37,4 +43,10 @@ ALL: Mapping[str, Verb] = {
     "verify": verify,
     "series-tests": series_tests,
     "upstream-tests": upstream_tests,
+    "publish": publish,
+    "yank": yank,
+    "serve": serve,
+    "attest": attest,
+    "verify-install": verify_install,
+    "verify-installed": verify_installed,
 }

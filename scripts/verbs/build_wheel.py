@@ -10,8 +10,10 @@ from rich.text import Text
 
 from scripts import build, files, release, source_build
 from scripts.build import Built, Job
+from scripts.errors import PublishError
 from scripts.lock import ReleaseWheel
 from scripts.report import Outcome
+from scripts.shelf import Shelf
 from scripts.verbs.apply import add_route, describe
 from scripts.workspace import Workspace
 
@@ -28,11 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     job = build.job(workspace, arguments.route)
+    advice = _advice(job)
+    if advice:
+        workspace.say(advice)
     if arguments.from_source:
         built: Sequence[Built] = (_from_source(job),)
     else:
         built = build.wheels(job, _releases(arguments, job), describe)
-    return Outcome(data=_data(job, built), shown=_shown(job, built))
+    return Outcome(data=_data(job, built) | {"advice": advice}, shown=_shown(job, built))
+
+
+def _advice(job: Job) -> str | None:
+    """Whether what is built here can be published; a build needs no index, so it goes on."""
+    try:
+        shelf = Shelf(folder=job.workspace.index, project=job.lock.name)
+        return shelf.advice(job.lock, job.series)
+    except PublishError as error:
+        return str(error)
 
 
 def _releases(arguments: argparse.Namespace, job: Job) -> Sequence[ReleaseWheel]:

@@ -1,0 +1,81 @@
+"""Put wheels on the package index in index/, or (--to) on the repository of that name."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from scripts import publish, repository, upload
+from scripts.errors import UsageError, raise_all
+from scripts.facts import Facts
+from scripts.report import Outcome
+from scripts.upload import Uploaded
+from scripts.workspace import Workspace
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("wheels", nargs="*", type=Path, help="wheels (default: those of dist/)")
+    parser.add_argument(
+        "--index", type=Path, metavar="FOLDER", help="the index's folder (default: ROOT/index)"
+    )
+    parser.add_argument(
+        "--url", help="the address of its simple/ as users reach it; remembered in the index"
+    )
+    parser.add_argument(
+        "--to", metavar="NAME", help="upload to this repository of ~/.pypirc instead, with twine"
+    )
+    parser.add_argument(
+        "--simple", metavar="URL", help="where pip finds that repository (default: looked for)"
+    )
+    parser.add_argument(
+        "--patience",
+        type=float,
+        metavar="SECONDS",
+        default=upload.PATIENCE,
+        help=f"how long the upload of one wheel may take (default: {upload.PATIENCE})",
+    )
+
+
+def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
+    wheels = arguments.wheels or sorted(workspace.dist.glob("*.whl"))
+    if not wheels:
+        raise UsageError(f"no wheel in {workspace.dist}", then="nox -s build_wheel")
+    findings = [f"there is no file {path}" for path in wheels if not path.is_file()]
+    raise_all(UsageError, findings, then="nox -s publish, for those of dist/")
+    if arguments.to:
+        to = repository.named(arguments.to, workspace, simple=arguments.simple)
+        return _uploaded(upload.upload(wheels, to, workspace, patience=arguments.patience))
+    folder = arguments.index or workspace.index
+    result = publish.publish(wheels, folder.resolve(), workspace, url=arguments.url)
+    front = Text(f"index {result.folder}, for people: {result.folder}/index.html")
+    return Outcome(
+        data={"index": str(result.folder), "url": result.url} | _data(result.new, result.same),
+        shown=Group(_table(result.new, result.same), front),
+    )
+
+
+def _data(new: Sequence[Facts], same: Sequence[str]) -> dict[str, object]:
+    return {
+        "new": [{"name": each.name, "sha256": each.sha256} for each in new],
+        "same": list(same),
+    }
+
+
+def _uploaded(result: Uploaded) -> Outcome:
+    where = result.repository
+    return Outcome(
+        data={"repository": where.name, "url": where.upload} | _data(result.new, result.same),
+        shown=Group(_table(result.new, result.same), Text(f"{where.name}: {where.upload}")),
+    )
+
+
+def _table(new: Sequence[Facts], same: Sequence[str]) -> Table:
+    table = Table("wheel", "sha256", "", box=None, padding=(0, 2, 0, 0))
+    for each in new:
+        table.add_row(each.name, each.sha256, "new")
+    for name in same:
+        table.add_row(name, "", "as before")
+    return table
