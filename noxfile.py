@@ -105,6 +105,14 @@ def attest(session: nox.Session) -> None:
     _scripts(session, "attest")
 
 
+@nox.session(default=False, venv_params=["--system-site-packages"])
+def gpu_tests(session: nox.Session) -> None:
+    """Several ranks on one GPU, with the torch that the machine has; skips where there is none."""
+    _scripts(session, "apply")
+    _install(session, "tests")
+    session.run("python", "-m", "pytest", "-rs", "tests/test_gpu.py")
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run this project's own tests."""
