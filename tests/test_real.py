@@ -70,7 +70,7 @@ def literal(wheel: Path, member: str, name: str) -> dict[int, ast.expr]:
             assert isinstance(node, ast.Assign | ast.AnnAssign)
             assert isinstance(node.value, ast.Dict)
             keys = [key.value for key in node.value.keys if isinstance(key, ast.Constant)]
-            return dict(zip(keys, node.value.values, strict=True))  # type: ignore[arg-type]
+            return dict(zip(keys, node.value.values, strict=True))  # type: ignore[arg-type]  # the keys are whole numbers
     raise AssertionError(f"{member} binds no {name}")
 
 
