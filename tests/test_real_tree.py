@@ -253,7 +253,12 @@ MISTAKES: Mapping[str, tuple[str, str, str, str]] = {
         "nbytes >= comm.buffer_size",
         "nbytes >= comm.max_size",
     ),
-    "any model enlarges": ("0003", SYMM, "            and _serves_inkling(get_server_args())\n", ""),
+    "any model enlarges": (
+        "0003",
+        SYMM,
+        "            and _serves_inkling(get_server_args())\n",
+        "",
+    ),
     "no all-reduce when declined": ("0005", NORM, "x = group.all_reduce(x.contiguous())", "pass"),
     "the all-reduce after the norm's return": (
         "0005",
