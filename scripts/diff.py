@@ -13,6 +13,7 @@ FIRST = re.compile(
     re.MULTILINE,
 )
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
+_HUNK = re.compile(rb"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)\n")
 _BODY = re.compile(rb"^(?:@@ |GIT binary patch$)", re.MULTILINE)
 _INDEX = re.compile(r"index ([0-9a-f]+)\.\.([0-9a-f]+)(?: ([0-7]{6}))?")
 _MODES = frozenset({"100644", "100755", "120000"})
@@ -25,9 +26,13 @@ class Malformed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """A hunk's heading and its lines, each with its leading space, plus or minus."""
+    """A hunk's heading and its lines, each with its leading space, plus or minus.
+
+    `start` is the first line of the hunk in the file before, `start_after` in the file after.
+    """
 
     start: int
+    start_after: int
     heading: str
     lines: tuple[bytes, ...]
 
@@ -69,11 +74,12 @@ class FileChange:
     def hunks(self) -> Iterator[Hunk]:
         """The hunks of a text diff, in order; none for a binary one."""
         for part in re.split(rb"^(?=@@ )", self.body, flags=re.MULTILINE):
-            if found := re.match(rb"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@ ?(.*)\n", part):
+            if found := _HUNK.match(part):
                 lines = part[found.end() :].splitlines(keepends=True)
                 yield Hunk(
                     start=int(found[1]),
-                    heading=found[2].decode(errors="replace"),
+                    start_after=int(found[2]),
+                    heading=found[3].decode(errors="replace"),
                     lines=tuple(line for line in lines if line[:1] in (b" ", b"+", b"-")),
                 )
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NewType
@@ -93,15 +93,20 @@ class Repository:
         *args: str,
         input: bytes | Iterable[bytes] = b"",
         settings: Mapping[str, str] | None = None,
+        accept: Collection[int] = (0,),
     ) -> bytes:
-        """Run a git command out of the user's reach; `settings` are environment variables."""
+        """Run a git command out of the user's reach; `settings` are environment variables.
+
+        `accept` lists the exit statuses that are no failure. Raises CommandFailed.
+        """
         place = [f"--git-dir={self.git_dir}"]
         if self.work_tree is not None:
             place.append(f"--work-tree={self.work_tree}")
         options = ("-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false")
         argv = ["git", *place, *options, *args]
         env = isolated(self.environment) | dict(settings or {})
-        return proc.run(argv, env=env, cwd=self.work_tree or self.git_dir, input=input)
+        cwd = self.work_tree or self.git_dir
+        return proc.run(argv, env=env, cwd=cwd, input=input, accept=accept)
 
     def fetch(self, *args: str, input: bytes = b"") -> None:
         """Fetch from the remote `origin` with the user's mirrors, proxies and credentials."""

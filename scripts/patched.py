@@ -136,19 +136,22 @@ class _Index:
                 tree[path] = entry
 
     def commit(self, patch: Patch, parent: CommitId) -> CommitId:
-        name, address = IDENTITY
-        settings = {
-            "GIT_AUTHOR_NAME": patch.author,
-            "GIT_AUTHOR_EMAIL": patch.email,
-            "GIT_AUTHOR_DATE": f"@{patch.date}",
-            "GIT_COMMITTER_NAME": name,
-            "GIT_COMMITTER_EMAIL": address,
-            "GIT_COMMITTER_DATE": f"@{patch.date}",
-        }
-        made = self._store.run(
-            "commit-tree", self._tree, "-p", parent, input=patch.message, settings=settings
-        )
-        return CommitId(made.decode().strip())
+        return commit(self._store, patch, self._tree, parent)
+
+
+def commit(store: Repository, patch: Patch, tree: str, parent: CommitId) -> CommitId:
+    """Make the commit of `patch` with this tree: the same id on every machine."""
+    name, address = IDENTITY
+    settings = {
+        "GIT_AUTHOR_NAME": patch.author,
+        "GIT_AUTHOR_EMAIL": patch.email,
+        "GIT_AUTHOR_DATE": f"@{patch.date}",
+        "GIT_COMMITTER_NAME": name,
+        "GIT_COMMITTER_EMAIL": address,
+        "GIT_COMMITTER_DATE": f"@{patch.date}",
+    }
+    made = store.run("commit-tree", tree, "-p", parent, input=patch.message, settings=settings)
+    return CommitId(made.decode().strip())
 
 
 def _raw_rows(raw: bytes) -> Iterator[tuple[str, Entry | None]]:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from scripts.errors import CommandFailed
@@ -30,11 +30,13 @@ def run(
     input: bytes | Iterable[bytes] = b"",
     timeout: float | None = None,
     on_line: Callable[[str], None] | None = None,
+    accept: Collection[int] = (0,),
 ) -> bytes:
     """Run `argv` to its end and return its standard output.
 
     `env` is the whole environment; `timeout` is in seconds. `on_line` sees each line of standard
-    output as it comes. Raises CommandFailed, in which credentials in URLs are left out.
+    output as it comes. `accept` lists the exit statuses that are no failure. Raises
+    CommandFailed, in which credentials in URLs are left out.
     """
     words = [str(word) for word in argv]
     command = redact(shlex.join(words))
@@ -57,7 +59,7 @@ def run(
             except BaseException:
                 process.kill()
                 raise
-        if process.returncode:
+        if process.returncode not in accept:
             stderr.seek(0)
             said = _tail(stderr.read() or stdout)
             raise CommandFailed(command, returncode=process.returncode, output=said)

@@ -10,17 +10,17 @@ import pytest
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 FLOORS = [
-    ["errors", "capability", "case", "recorder", "probe"],
+    ["errors", "capability", "case", "recorder", "probe", "symbol"],
     ["proc", "files", "workspace", "report", "bindings", "outcome"],
     ["git", "chain", "gate", "environment", "imports", "journal", "junit", "verdict"],
-    ["diff", "lock", "history", "landmarks", "ratchet", "attempt", "selection"],
+    ["diff", "lock", "history", "landmarks", "merge", "ratchet", "attempt", "selection"],
     ["patch", "release", "scan", "suite"],
-    ["series", "wheelfile"],
-    ["fetch", "notice", "repack", "sbom"],
+    ["series", "wheelfile", "edit"],
+    ["fetch", "notice", "repack", "sbom", "export"],
     ["installed"],
     ["source"],
     ["patched", "pin"],
-    ["overlay", "worktree", "audit", "postconditions", "omission"],
+    ["overlay", "worktree", "audit", "postconditions", "omission", "rebase"],
     ["verify", "gate_report"],
     ["build", "source_build", "facts", "notes"],
     ["subject", "index", "provenance", "revision", "snippets"],

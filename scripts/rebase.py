@@ -1,0 +1,179 @@
+"""A series carried from one base to another, patch by patch, and what became of each.
+
+It starts from the series applied to its old base, where it fits exactly; each commit is then merged
+three-way, as `git rebase --onto NEW OLD` does it, and never re-applied with offsets.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from scripts import export, merge, patched, source
+from scripts.diff import FileChange
+from scripts.errors import CommandFailed
+from scripts.git import CommitId, Repository
+from scripts.merge import Conflict, Merged
+from scripts.patch import Patch
+from scripts.patched import Patched
+from scripts.series import Series
+from scripts.source import Base
+from scripts.workspace import Workspace
+
+
+class Fate(StrEnum):
+    """What became of a patch on the new base.
+
+    moved: the same lines at other places; merged: its context or its lines changed; resolved: by a
+    person; landed: upstream has all of it; landed-modified: upstream has it in another form;
+    empty: it changed nothing before, and changes nothing now.
+    """
+
+    UNCHANGED = "unchanged"
+    MOVED = "moved"
+    MERGED = "merged"
+    RESOLVED = "resolved"
+    CONFLICT = "conflict"
+    LANDED = "landed"
+    LANDED_MODIFIED = "landed-modified"
+    EMPTY = "empty"
+
+
+WANTS_A_PERSON = frozenset({Fate.CONFLICT, Fate.LANDED, Fate.LANDED_MODIFIED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """A patch on the new base. `commit` and `after` are None where it is not there.
+
+    `before` is the patch as it was; `without` are the numbers of the patches before it that are
+    missing below it, since they could not be carried.
+    """
+
+    before: Patch
+    after: Patch | None
+    commit: CommitId | None
+    fate: Fate
+    conflicts: tuple[Conflict, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebased:
+    """A whole series on a new base: what became of each patch, in order."""
+
+    old: Patched
+    new: Base
+    carried: tuple[Carried, ...]
+
+    @property
+    def series(self) -> Series:
+        """The patches that are on the new base, as they are there."""
+        return Series(patches=tuple(one.after for one in self.carried if one.after))
+
+    @property
+    def commits(self) -> tuple[CommitId, ...]:
+        """Their commits on the new base."""
+        return tuple(one.commit for one in self.carried if one.commit)
+
+    @property
+    def tip(self) -> CommitId:
+        """The last commit, or the new base's where no patch is left."""
+        return self.commits[-1] if self.commits else self.new.commit
+
+
+def rebase(old: Patched, new: Base, workspace: Workspace) -> Rebased:
+    """Carry every patch of `old` to `new`; those that conflict or landed are left out there.
+
+    Raises SourceError where the files that the merges look at cannot be had.
+    """
+    store = old.base.store
+    touched = list(old.series.paths)
+    source.complete(old.base, touched)
+    source.complete(new, touched)
+    try:
+        carried = tuple(_carry_all(old, new))
+    except CommandFailed:  # a rename upstream: git looks for the new path in all that is new
+        with workspace.progress("fetch the files of both releases"):
+            source.complete(old.base)
+            source.complete(new)
+        carried = tuple(_carry_all(old, new))
+    return Rebased(old=old, new=new, carried=_exported(store, new, carried))
+
+
+def _carry_all(old: Patched, new: Base) -> Iterator[Carried]:
+    store = old.base.store
+    parent, onto = old.base.commit, new.commit
+    missing: tuple[str, ...] = ()
+    for patch, commit in zip(old.series.patches, old.commits, strict=True):
+        merged = merge.carry(store, commit, parent, onto)
+        fate = _fate(store, merged, commit=commit, parent=parent, onto=onto)
+        made = None
+        if fate not in WANTS_A_PERSON:
+            onto = made = patched.commit(store, patch, merged.tree, onto)
+        yield Carried(
+            before=patch,
+            after=None,
+            commit=made,
+            fate=fate,
+            conflicts=merged.conflicts,
+            without=missing,
+        )
+        if fate is Fate.CONFLICT:
+            missing = (*missing, patch.number)
+        parent = commit
+
+
+def _fate(
+    store: Repository, merged: Merged, *, commit: CommitId, parent: CommitId, onto: CommitId
+) -> Fate:
+    """What a merge says of a patch; whether it is unchanged or moved, only its export can tell."""
+    if tree_of(store, commit) == tree_of(store, parent):
+        return Fate.EMPTY
+    if merged.conflicts:
+        undone = merge.carry(store, parent, commit, onto)
+        takes_away = not undone.conflicts and undone.tree != tree_of(store, onto)
+        return Fate.LANDED_MODIFIED if takes_away else Fate.CONFLICT
+    return Fate.LANDED if merged.tree == tree_of(store, onto) else Fate.MERGED
+
+
+def tree_of(store: Repository, commit: CommitId) -> str:
+    """The id of a commit's tree."""
+    return store.run("rev-parse", f"{commit}^{{tree}}").decode().strip()
+
+
+def _exported(store: Repository, new: Base, carried: Sequence[Carried]) -> tuple[Carried, ...]:
+    """The same with the patches as they are on the new base."""
+    there = [one for one in carried if one.commit]
+    commits = [one.commit for one in there if one.commit]
+    fresh = export.patches(store, new.commit, commits, [one.before.name for one in there])
+    exported = dict(zip(commits, fresh, strict=True))
+    return tuple(
+        one if one.commit is None else settled(one, exported[one.commit]) for one in carried
+    )
+
+
+def settled(carried: Carried, fresh: Patch) -> Carried:
+    """`carried` with the patch that its commit was exported as, and told apart by it.
+
+    The bytes of a patch that stayed the same stay too.
+    """
+    known = carried.before
+    after, fate = export.settled(fresh, known), carried.fate
+    if fate is Fate.MERGED and after is known:
+        fate = Fate.UNCHANGED
+    elif fate is Fate.MERGED and _lines(after) == _lines(known):
+        fate = Fate.MOVED
+    return replace(carried, after=after, fate=fate)
+
+
+def _lines(patch: Patch) -> list[tuple[object, ...]]:
+    """What a patch takes out, puts in and expects around it, wherever that is."""
+    return [
+        (change.old, change.new, change.old_mode, change.new_mode, *_of_hunks(change))
+        for change in patch.changes
+    ]
+
+
+def _of_hunks(change: FileChange) -> Iterator[object]:
+    lines = [hunk.lines for hunk in change.hunks()]
+    yield from lines or (change.body,)
