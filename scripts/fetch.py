@@ -13,6 +13,7 @@ from scripts.lock import ReleaseWheel
 from scripts.proc import run
 from scripts.workspace import Workspace
 
+_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 _PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 
 
@@ -37,38 +38,81 @@ def wheel(release: ReleaseWheel, workspace: Workspace) -> Path:
     return path
 
 
+def listed(project: str, workspace: Workspace) -> tuple[str, ...]:
+    """The file names of all wheels of `project` that the package index has, sorted.
+
+    pip tells of each link that it looks at, and of each that it passes over (--verbose twice).
+    Raises FetchError.
+    """
+    words = [*_PIP, "index", "versions", project, "--pre", "-vv"]
+    try:
+        with workspace.progress(f"ask the package index for {project}"):
+            said = run(words, env=dict(workspace.environment)).decode(errors="replace")
+    except CommandFailed as error:
+        last = error.output.strip().splitlines()[-1:] or ["no answer"]
+        raise FetchError(
+            f"pip could not list the releases of {project}: {last[0]}",
+            then=f"check `pip config list`, and try `pip index versions {project}`",
+        ) from error
+    names = re.findall(rf"\b{re.escape(project)}-[0-9][\w.+!]*(?:-[\w.]+){{3}}\.whl\b", said)
+    return tuple(sorted(set(names)))
+
+
+def measured(name: str, workspace: Workspace) -> ReleaseWheel:
+    """A wheel's size and hash, of the file in the cache, or else as the package index has it now.
+
+    Raises FetchError.
+    """
+    path = workspace.cache / "wheels" / name
+    with files.exclusive(path.parent):
+        if not path.exists():
+            if workspace.offline:
+                raise FetchError(f"{name} is not in the cache, and --offline was given")
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix=".", suffix=".new") as folder:
+                _pip_download(name, Path(folder), workspace)
+                (Path(folder) / name).replace(path)
+        return ReleaseWheel(name=name, size=path.stat().st_size, sha256=files.sha256(path))
+
+
 def _download(release: ReleaseWheel, path: Path, workspace: Workspace) -> None:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".", suffix=".new") as folder:
         new = Path(folder) / release.name
-        try:
-            with workspace.progress(f"fetch {release.name}", release.size) as advance:
-
-                def on_line(line: str) -> None:
-                    if found := _PROGRESS.fullmatch(line):
-                        advance(int(found[1]))
-
-                run(
-                    _pip_download(release, Path(folder)),
-                    env=dict(workspace.environment),
-                    on_line=on_line,
-                )
-        except CommandFailed as error:
-            raise FetchError(
-                f"pip could not fetch {release.name} with the locked hash:\n{error.output}",
-                then="check `pip config list`, or wait for the network, and run this again",
-            ) from error
+        _pip_download(release.name, Path(folder), workspace, release)
         _check(new, release)
         new.replace(path)
 
 
-def _pip_download(release: ReleaseWheel, folder: Path) -> list[str | Path]:
+def _pip_download(
+    name: str, folder: Path, workspace: Workspace, locked: ReleaseWheel | None = None
+) -> None:
+    try:
+        with workspace.progress(f"fetch {name}", locked.size if locked else None) as advance:
+
+            def on_line(line: str) -> None:
+                if found := _PROGRESS.fullmatch(line):
+                    advance(int(found[1]))
+
+            words = _words(name, folder, locked)
+            run(words, env=dict(workspace.environment), on_line=on_line)
+    except CommandFailed as error:
+        what = f"{name} with the locked hash" if locked else name
+        raise FetchError(
+            f"pip could not fetch {what}:\n{error.output}",
+            then="check `pip config list`, or wait for the network, and run this again",
+        ) from error
+    if not (folder / name).exists():
+        raise FetchError(f"pip ended well without {name}", then="pip --version")
+
+
+def _words(name: str, folder: Path, locked: ReleaseWheel | None) -> list[str | Path]:
     """pip's own words for one wheel of one platform: index, proxy and credentials are its."""
-    project, version, _, _ = parse_wheel_filename(release.name)
-    python, abi, platform = release.tag.split("-")
+    project, version, _, _ = parse_wheel_filename(name)
+    python, abi, platform = name.removesuffix(".whl").split("-", 2)[2].split("-")
     requirement = folder / "requirement.txt"
-    requirement.write_text(f"{project}=={version} --hash=sha256:{release.sha256}\n")
+    pinned = f" --hash=sha256:{locked.sha256}" if locked else ""
+    requirement.write_text(f"{project}=={version}{pinned}\n")
     return [
-        *(sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input"),
+        *(*_PIP, "download", "--no-input"),
         *("--no-deps", "--only-binary", ":all:", "--progress-bar", "raw"),
         *("--implementation", python[:2], "--python-version", python[2:], "--abi", abi),
         *(word for name in platform.split(".") for word in ("--platform", name)),
@@ -77,8 +121,6 @@ def _pip_download(release: ReleaseWheel, folder: Path) -> list[str | Path]:
 
 
 def _check(path: Path, release: ReleaseWheel) -> None:
-    if not path.exists():
-        raise FetchError(f"pip ended well without {release.name}", then="pip --version")
     size, digest = path.stat().st_size, files.sha256(path)
     if (size, digest) != (release.size, release.sha256):
         raise FetchError(

@@ -16,6 +16,7 @@ from scripts.errors import LockError, raise_all
 from scripts.git import CommitId
 
 LOCK_VERSION = "1.0"
+UNKNOWN = CommitId("unknown")  # of a lock that was written where the git host is out of reach
 T = TypeVar("T")
 
 
@@ -103,7 +104,11 @@ def _read(reader: "_Reader") -> Lock:
         commit=CommitId(
             reader.string(
                 "upstream.vcs.commit-id",
-                lambda value: bool(_COMMIT.fullmatch(value)) or "is not 40 hexadecimal digits",
+                lambda value: (
+                    value == UNKNOWN
+                    or bool(_COMMIT.fullmatch(value))
+                    or 'is neither 40 hexadecimal digits nor "unknown"'
+                ),
             )
         ),
         commit_time=reader.time("upstream.vcs.commit-time"),
@@ -118,6 +123,8 @@ def _read(reader: "_Reader") -> Lock:
         ),
         revision=reader.positive("distribution.revision"),
     )
+    if lock.commit == UNKNOWN and not lock.wheels:
+        reader.report("upstream.vcs.commit-id", "can be unknown only where wheels are pinned")
     reader.refuse_repeated((wheel.name for wheel in lock.wheels), "upstream.wheels")
     reader.refuse_unknown()
     return lock
@@ -176,7 +183,7 @@ class _Reader:
         self._known: set[str] = set()
         self.findings: list[str] = []
 
-    def _report(self, key: str, problem: str) -> None:
+    def report(self, key: str, problem: str) -> None:
         table = key
         while table and table not in self._lines:
             table = table.rpartition(".")[0]
@@ -198,9 +205,9 @@ class _Reader:
     def _typed(self, key: str, kind: type[T], words: str) -> T | None:
         value = self._get(key)
         if value is None:
-            self._report(key, "is missing")
+            self.report(key, "is missing")
         elif not isinstance(value, kind) or isinstance(value, bool):
-            self._report(key, f"must be {words}")
+            self.report(key, f"must be {words}")
         else:
             return value
         return None
@@ -211,21 +218,21 @@ class _Reader:
             return ""
         problem = check(value)
         if isinstance(problem, str):
-            self._report(key, f"{problem} ({value!r})")
+            self.report(key, f"{problem} ({value!r})")
         elif not problem:
-            self._report(key, f"has a wrong value ({value!r})")
+            self.report(key, f"has a wrong value ({value!r})")
         return value
 
     def positive(self, key: str) -> int:
         value = self._typed(key, int, "a whole number")
         if value is not None and value < 1:
-            self._report(key, f"must be 1 or more ({value})")
+            self.report(key, f"must be 1 or more ({value})")
         return value or 0
 
     def time(self, key: str) -> datetime:
         value = self._typed(key, datetime, "a date and time with its offset")
         if value is not None and value.tzinfo is None:
-            self._report(key, "must have an offset, such as Z")
+            self.report(key, "must have an offset, such as Z")
         if value is None or value.tzinfo is None:
             return datetime.fromtimestamp(0, UTC)
         return value.astimezone(UTC)
@@ -235,7 +242,7 @@ class _Reader:
         if value is None:
             return 0
         if not isinstance(value, list):
-            self._report(key, "must be an array of tables")
+            self.report(key, "must be an array of tables")
             return 0
         return len(value)
 
@@ -243,7 +250,7 @@ class _Reader:
         seen: set[str] = set()
         for number, name in enumerate(names):
             if name and name in seen:
-                self._report(f"{table}.{number}.name", f"stands twice ({name!r})")
+                self.report(f"{table}.{number}.name", f"stands twice ({name!r})")
             seen.add(name)
 
     def refuse_unknown(self) -> None:
@@ -255,7 +262,7 @@ class _Reader:
                 for number, below in enumerate(value):
                     walk(below, f"{key}.{number}")
             elif key not in self._known:
-                self._report(key, "is not a key of this format")
+                self.report(key, "is not a key of this format")
 
         walk(self._document, "")
 

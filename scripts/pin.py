@@ -3,7 +3,7 @@
 from scripts import source
 from scripts.errors import CommandFailed, LockError, raise_all
 from scripts.git import CommitId
-from scripts.lock import Lock
+from scripts.lock import UNKNOWN, Lock
 from scripts.source import Route
 from scripts.workspace import Workspace
 
@@ -16,6 +16,8 @@ def check(lock: Lock, workspace: Workspace) -> str:
     """
     if workspace.offline:
         return "the git host was not asked (--offline)"
+    if lock.commit == UNKNOWN:
+        return "the commit is UNKNOWN; `nox -s lock -- --verify` fills it in"
     revision = lock.requested_revision
     try:
         refs = source.list_remote(lock, workspace, f"{revision}*")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from scripts import fetch, files, release, wheelfile
 from scripts.errors import CommandFailed, FetchError, LockError, SourceError
 from scripts.git import IDENTITY, CommitId, Repository, Tree
-from scripts.lock import Lock
+from scripts.lock import UNKNOWN, Lock
 from scripts.workspace import Workspace
 
 REACH = 60  # seconds until the git host counts as out of reach
@@ -40,6 +40,8 @@ def obtain(lock: Lock, workspace: Workspace, route: Route = Route.AUTO) -> Base:
 
     Raises SourceError or FetchError where it cannot be had.
     """
+    if lock.commit == UNKNOWN:
+        route = _without_commit(lock, workspace, route)
     with files.exclusive(workspace.cache):
         store = _store(lock, workspace)
         try:
@@ -57,13 +59,26 @@ def obtain(lock: Lock, workspace: Workspace, route: Route = Route.AUTO) -> Base:
                 then="run this again without --offline",
             )
         if route is Route.WHEEL:
-            return _from_wheel(lock, store, workspace, why="--route wheel")
+            return _from_wheel(lock, store, workspace, why=_why_wheel(lock))
         try:
             return _from_git(lock, store, workspace)
         except SourceError as error:
             if route is Route.GIT or not lock.wheels:
                 raise
             return _after_git(error, lock, store, workspace)
+
+
+def _without_commit(lock: Lock, workspace: Workspace, route: Route) -> Route:
+    if route is Route.GIT:
+        raise SourceError(
+            f"upstream.lock does not know the commit of {lock.name} {lock.version}",
+            then="nox -s lock -- --verify, where the git host can be reached",
+        )
+    workspace.say(
+        f"the commit of {lock.name} {lock.version} is UNKNOWN: the source is its release wheel's, "
+        "and nobody compared it with git; `nox -s lock -- --verify` does that and fills it in"
+    )
+    return Route.WHEEL
 
 
 def _after_git(error: SourceError, lock: Lock, store: Repository, workspace: Workspace) -> Base:
@@ -121,7 +136,13 @@ def _store(lock: Lock, workspace: Workspace) -> Repository:
 
 
 def _ref(lock: Lock, route: Route) -> str:
+    if lock.commit == UNKNOWN:
+        return f"refs/pins/{route}/{lock.version}-{lock.epoch}-{lock.wheels[0].sha256[:12]}"
     return f"refs/pins/{route}/{lock.commit}"
+
+
+def _why_wheel(lock: Lock) -> str:
+    return "its commit is unknown" if lock.commit == UNKNOWN else "--route wheel"
 
 
 _WHY_CACHED_WHEEL = "in the cache, since git was out of reach once; --route git asks again"
@@ -143,12 +164,36 @@ def _cached(lock: Lock, store: Repository, route: Route) -> Base | None:
             raise _Damaged from error
         why = "in the cache" if candidate is Route.GIT else _WHY_CACHED_WHEEL
         if route is Route.WHEEL:
-            why = "--route wheel"
+            why = _why_wheel(lock)
         return Base(lock=lock, store=store, commit=commit, tree=tree, route=candidate, why=why)
     return None
 
 
+def commit_time(lock: Lock, workspace: Workspace) -> datetime:
+    """When the commit of `lock` was made, whatever its commit-time says.
+
+    Raises SourceError where the commit cannot be had, LockError where it is a tag's id.
+    """
+    with files.exclusive(workspace.cache):
+        store = _store(lock, workspace)
+        if store.resolve(lock.commit) is None:
+            _fetch(lock, store, workspace)
+        return _made(lock, store)
+
+
 def _from_git(lock: Lock, store: Repository, workspace: Workspace) -> Base:
+    _fetch(lock, store, workspace)
+    when = _made(lock, store)
+    if when != lock.commit_time:
+        raise LockError(
+            f"commit-time in upstream.lock is {lock.commit_time:%Y-%m-%dT%H:%M:%SZ}, "
+            f"commit {lock.commit} is of {when:%Y-%m-%dT%H:%M:%SZ}",
+            then="put the commit's time into upstream.lock",
+        )
+    return _pin(lock, store, lock.commit, Route.GIT, why=f"fetched from {lock.url}")
+
+
+def _fetch(lock: Lock, store: Repository, workspace: Workspace) -> None:
     if workspace.offline:
         raise SourceError("--offline was given")
     with workspace.progress(f"fetch {lock.commit[:12]} from {lock.url}"):
@@ -160,24 +205,16 @@ def _from_git(lock: Lock, store: Repository, workspace: Workspace) -> Base:
                 f"commit {lock.commit} could not be fetched from {lock.url}:\n{error.output}",
                 then="check the network or `git config url.<mirror>.insteadOf`, or --route wheel",
             ) from error
-    _check_commit(lock, store)
-    return _pin(lock, store, lock.commit, Route.GIT, why=f"fetched from {lock.url}")
 
 
-def _check_commit(lock: Lock, store: Repository) -> None:
+def _made(lock: Lock, store: Repository) -> datetime:
     commit = store.resolve(lock.commit)
     if commit != lock.commit:
         raise LockError(
             f"commit-id {lock.commit} is the id of an annotated tag; its commit is {commit}",
             then="put the commit's id into upstream.lock",
         )
-    when = int(store.run("show", "--no-patch", "--format=%ct", commit))
-    if when != lock.epoch:
-        raise LockError(
-            f"commit-time in upstream.lock is {lock.commit_time:%Y-%m-%dT%H:%M:%SZ}, "
-            f"commit {commit} is of {datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}",
-            then="put the commit's time into upstream.lock",
-        )
+    return datetime.fromtimestamp(int(store.run("show", "-s", "--format=%ct", commit)), UTC)
 
 
 def _from_wheel(lock: Lock, store: Repository, workspace: Workspace, *, why: str) -> Base:

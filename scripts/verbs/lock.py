@@ -4,7 +4,7 @@ import argparse
 
 from rich.text import Text
 
-from scripts import lock, pin
+from scripts import lock, pin, relock, swap, target
 from scripts.report import Outcome
 from scripts.workspace import Workspace
 
@@ -13,16 +13,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--check", action="store_true", help="the format, the tag and its commit")
     what.add_argument(
-        "--verify", action="store_true", help="compare every file that wheel and commit share"
+        "--verify",
+        action="store_true",
+        help="compare every file that wheel and commit share; fills in a commit that is unknown",
     )
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     pinned = lock.load(workspace.lock)
     if arguments.verify:
-        compared = pin.compare(pinned, workspace)
-        data: dict[str, object] = {"compared": compared}
-        line = f"{compared} files of the release wheel are those of commit {pinned.commit}"
+        whole = target.fill(pinned, workspace)
+        compared = pin.compare(whole, workspace)
+        data: dict[str, object] = {"compared": compared, "commit": whole.commit}
+        line = f"{compared} files of the release wheel are those of commit {whole.commit}"
+        if whole != pinned:
+            text = relock.rewrite(workspace.lock.read_text(), whole)
+            swap.replace({workspace.lock.name: text.encode()}, workspace)
+            line += ", which upstream.lock knows from now on"
     else:
         checked = pin.check(pinned, workspace)
         data = {"version": pinned.version, "commit": pinned.commit, "remote": checked}
