@@ -33,6 +33,30 @@ def apply(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def bump(session: nox.Session) -> None:
+    """Move upstream.lock to another release (-- v0.5.19), and rebase the series."""
+    _scripts(session, "bump")
+
+
+@nox.session(default=False)
+def rebase(session: nox.Session) -> None:
+    """Rebase the series onto an upstream.lock that was edited by hand."""
+    _scripts(session, "rebase")
+
+
+@nox.session(default=False)
+def refresh(session: nox.Session) -> None:
+    """Take the commits of build/sglang back into patchset/."""
+    _scripts(session, "refresh")
+
+
+@nox.session(default=False)
+def status(session: nox.Session) -> None:
+    """Show the pin, the series, what is under way, and how build/sglang differs."""
+    _scripts(session, "status")
+
+
+@nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Validate upstream.lock (-- --check) or compare it with its source (-- --verify)."""
     _scripts(session, "lock")

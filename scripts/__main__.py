@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from scripts import swap
 from scripts.errors import Error
 from scripts.report import Reporter
 from scripts.verbs import ALL
@@ -24,6 +25,8 @@ def main(argv: Sequence[str]) -> int:
         say=reporter.say,
     )
     try:
+        if swap.finish(workspace):
+            reporter.say("finished the replacement of files that was cut short")
         outcome = ALL[arguments.verb].run(arguments, workspace)
     except Error as error:
         reporter.say(f"error: {error}")

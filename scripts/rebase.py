@@ -4,11 +4,11 @@ It starts from the series applied to its old base, where it fits exactly; each c
 three-way, as `git rebase --onto NEW OLD` does it, and never re-applied with offsets.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from scripts import export, merge, patched, source
+from scripts import export, lineage, merge, patched, source
 from scripts.diff import FileChange
 from scripts.errors import CommandFailed
 from scripts.git import CommitId, Repository
@@ -25,7 +25,7 @@ class Fate(StrEnum):
 
     moved: the same lines at other places; merged: its context or its lines changed; resolved: by a
     person; landed: upstream has all of it; landed-modified: upstream has it in another form;
-    empty: it changed nothing before, and changes nothing now.
+    empty: it changed nothing before, and changes nothing now; new and dropped: a person did that.
     """
 
     UNCHANGED = "unchanged"
@@ -36,6 +36,8 @@ class Fate(StrEnum):
     LANDED = "landed"
     LANDED_MODIFIED = "landed-modified"
     EMPTY = "empty"
+    NEW = "new"
+    DROPPED = "dropped"
 
 
 WANTS_A_PERSON = frozenset({Fate.CONFLICT, Fate.LANDED, Fate.LANDED_MODIFIED})
@@ -45,8 +47,8 @@ WANTS_A_PERSON = frozenset({Fate.CONFLICT, Fate.LANDED, Fate.LANDED_MODIFIED})
 class Carried:
     """A patch on the new base. `commit` and `after` are None where it is not there.
 
-    `before` is the patch as it was; `without` are the numbers of the patches before it that are
-    missing below it, since they could not be carried.
+    `before` is the patch as it was, or the patch itself where it is new; `without` are the numbers
+    of the patches before it that are missing below it, since they could not be carried.
     """
 
     before: Patch
@@ -81,26 +83,29 @@ class Rebased:
         return self.commits[-1] if self.commits else self.new.commit
 
 
-def rebase(old: Patched, new: Base, workspace: Workspace) -> Rebased:
+def rebase(
+    old: Patched, new: Base, workspace: Workspace, *, retired: Collection[str] = ()
+) -> Rebased:
     """Carry every patch of `old` to `new`; those that conflict or landed are left out there.
 
-    Raises SourceError where the files that the merges look at cannot be had.
+    So are the `retired` ones, given by number, for which upstream has its own form. Raises
+    SourceError where the files that the merges look at cannot be had.
     """
     store = old.base.store
     touched = list(old.series.paths)
     source.complete(old.base, touched)
     source.complete(new, touched)
     try:
-        carried = tuple(_carry_all(old, new))
+        carried = tuple(_carry_all(old, new, retired))
     except CommandFailed:  # a rename upstream: git looks for the new path in all that is new
         with workspace.progress("fetch the files of both releases"):
             source.complete(old.base)
             source.complete(new)
-        carried = tuple(_carry_all(old, new))
+        carried = tuple(_carry_all(old, new, retired))
     return Rebased(old=old, new=new, carried=_exported(store, new, carried))
 
 
-def _carry_all(old: Patched, new: Base) -> Iterator[Carried]:
+def _carry_all(old: Patched, new: Base, retired: Collection[str]) -> Iterator[Carried]:
     store = old.base.store
     parent, onto = old.base.commit, new.commit
     missing: tuple[str, ...] = ()
@@ -108,6 +113,8 @@ def _carry_all(old: Patched, new: Base) -> Iterator[Carried]:
         merged = merge.carry(store, commit, parent, onto)
         fate = _fate(store, merged, commit=commit, parent=parent, onto=onto)
         made = None
+        if patch.number in retired and fate is not Fate.LANDED:
+            fate = Fate.LANDED_MODIFIED
         if fate not in WANTS_A_PERSON:
             onto = made = patched.commit(store, patch, merged.tree, onto)
         yield Carried(
@@ -115,10 +122,10 @@ def _carry_all(old: Patched, new: Base) -> Iterator[Carried]:
             after=None,
             commit=made,
             fate=fate,
-            conflicts=merged.conflicts,
+            conflicts=merged.conflicts if fate is Fate.CONFLICT else (),
             without=missing,
         )
-        if fate is Fate.CONFLICT:
+        if fate in WANTS_A_PERSON and patch.number not in retired and fate is not Fate.LANDED:
             missing = (*missing, patch.number)
         parent = commit
 
@@ -134,6 +141,37 @@ def _fate(
         takes_away = not undone.conflicts and undone.tree != tree_of(store, onto)
         return Fate.LANDED_MODIFIED if takes_away else Fate.CONFLICT
     return Fate.LANDED if merged.tree == tree_of(store, onto) else Fate.MERGED
+
+
+def by_hand(
+    old: Patched, new: Base, commits: Sequence[CommitId], resolved: Collection[str]
+) -> Rebased:
+    """The series as a person left it in commits on `new`; `resolved` were in conflict, by number.
+
+    Raises SeriesError where a message lacks what the series asks for.
+    """
+    store = new.store
+    patches = lineage.patches(store, new.commit, commits, old.series.patches)
+    left = {one.name: one for one in old.series.patches}
+    carried: list[Carried] = []
+    onto = new.commit
+    for after, made in zip(patches, commits, strict=True):
+        before = left.pop(after.name, None)
+        fate = Fate.NEW if before is None else Fate.MERGED
+        if before and before.changes and tree_of(store, made) == tree_of(store, onto):
+            carried.append(Carried(before=before, after=None, commit=None, fate=Fate.LANDED))
+            continue
+        onto = patched.commit(store, after, tree_of(store, made), onto)
+        one = Carried(before=before or after, after=after, commit=onto, fate=fate)
+        if before is not None:
+            one = settled(one, after)
+            if after.number in resolved and one.fate is Fate.MERGED:
+                one = replace(one, fate=Fate.RESOLVED)
+        carried.append(one)
+    carried += [
+        Carried(before=one, after=None, commit=None, fate=Fate.DROPPED) for one in left.values()
+    ]
+    return Rebased(old=old, new=new, carried=tuple(carried))
 
 
 def tree_of(store: Repository, commit: CommitId) -> str:

@@ -1,6 +1,7 @@
 """The symbol that encloses a line of a Python file: module-level name, class, function."""
 
 import ast
+import functools
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ class Span:
     last: int
 
 
+@functools.lru_cache(maxsize=512)  # the same file is looked at before and after each patch
 def spans(content: bytes) -> tuple[Span, ...]:
     """The symbols of a file, outer before inner; none where it is not Python that parses."""
     try:

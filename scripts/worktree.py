@@ -50,27 +50,35 @@ def repository(tree: Path, workspace: Workspace) -> Repository:
 
 def work_at_risk(tree: Path, workspace: Workspace) -> str | None:
     """What would be lost if `tree` were replaced, in words; None where nothing would."""
-    git_dir = tree / ".git"
-    if not git_dir.is_dir():
+    if not (tree / ".git").is_dir():
         return "is not a work tree of ours" if any(tree.iterdir()) else None
-    for name, what in _UNFINISHED.items():
-        if (git_dir / name).exists():
-            return f"has an unfinished {what}"
+    problem = unfinished(tree, workspace)
+    if problem is not None:
+        return problem
     repo = repository(tree, workspace)
     try:
-        dirty = repo.run("status", "--porcelain", "-z", "--no-renames").decode(errors="replace")
         extra = repo.run("rev-list", "--branches", "--tags", "HEAD", "--not", APPLIED, "--")
         stashed = repo.run("for-each-ref", "refs/stash")
     except CommandFailed as error:
         return f"cannot be read: {error.output}"
-    if dirty:
-        rows = dirty.split("\0")[:-1]
-        return f"has changes that are not committed: {', '.join(rows[:5])}" + (
-            f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-        )
     if extra:
         return f"has {len(extra.splitlines())} commits that patchset/ does not have"
     return "has a stash" if stashed else None
+
+
+def unfinished(tree: Path, workspace: Workspace) -> str | None:
+    """What in `tree` is no commit yet, in words; None where there is nothing."""
+    for name, what in _UNFINISHED.items():
+        if (tree / ".git" / name).exists():
+            return f"has an unfinished {what}"
+    repo = repository(tree, workspace)
+    try:
+        dirty = repo.run("status", "--porcelain", "-z", "--no-renames").decode(errors="replace")
+    except CommandFailed as error:
+        return f"cannot be read: {error.output}"
+    rows = dirty.split("\0")[:-1]
+    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    return f"has changes that are not committed: {', '.join(rows[:5])}{more}" if rows else None
 
 
 _UNFINISHED = {
@@ -100,10 +108,33 @@ def make(patched: Patched, new: Path, workspace: Workspace) -> None:
     repo.run("init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
     depth = len(patched.commits) + 1
     refs = f"{patched.commit}:{APPLIED}", f"{patched.base.commit}:{BASE}"
+    take(repo, store, depth, *refs)
+    repo.run("update-ref", f"refs/heads/{BRANCH}", patched.commit)
+    repo.run("reset", "--quiet", "--hard", BRANCH)
+
+
+def stand_on(patched: Patched, workspace: Workspace) -> None:
+    """Let build/sglang, whose files are those of `patched`, stand on its commits."""
+    repo = repository(workspace.tree, workspace)
+    depth = len(patched.commits) + 1
+    take(repo, patched.base.store, depth, f"+{patched.commit}:{APPLIED}")
+    repo.run("reset", "--quiet", "--soft", APPLIED)
+
+
+def hand_in(tree: Path, store: Repository, workspace: Workspace) -> None:
+    """Bring the commits that `tree` stands on into the object store."""
+    with files.exclusive(workspace.cache):
+        store.run(
+            *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--update-shallow"),
+            *((tree / ".git").as_uri(), "+HEAD:refs/handwork"),
+            settings={"GIT_ALLOW_PROTOCOL": "file"},
+        )
+
+
+def take(repo: Repository, store: Repository, depth: int, *refs: str) -> None:
+    """Fetch `refs` from the object store into a repository, `depth` commits of each."""
     repo.run(
-        *("fetch", "--quiet", "--no-tags", f"--depth={depth}", "--no-write-fetch-head"),
+        *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", f"--depth={depth}"),
         *(store.git_dir.as_uri(), *refs),
         settings={"GIT_ALLOW_PROTOCOL": "file"},
     )
-    repo.run("update-ref", f"refs/heads/{BRANCH}", patched.commit)
-    repo.run("reset", "--quiet", "--hard", BRANCH)

@@ -5,7 +5,7 @@ files' syntax trees and says what is missing; nothing of them is run. Each one f
 pristine tree.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scripts.errors import PostconditionError, SeriesError, raise_all
@@ -81,11 +81,8 @@ def check(series: Series, read: Read, pristine: Read | None = None) -> tuple[Fin
     return tuple(findings)
 
 
-def prove(patched: Patched) -> int:
-    """Check the series on its base, and return how many patches have a post-condition.
-
-    Raises PostconditionError that lists all findings.
-    """
+def findings(patched: Patched, patches: Sequence[Patch]) -> tuple[Finding, ...]:
+    """What `patches` fail to do in the tree of `patched`."""
     objects = patched.base.store.objects()
     after = {changed.path: changed.after for changed in patched.changed}
 
@@ -100,10 +97,17 @@ def prove(patched: Patched) -> int:
             raise KeyError(path)
         return objects.read(entry.blob)
 
-    findings = check(patched.series, read, pristine)
+    return check(Series(patches=tuple(patches)), read, pristine)
+
+
+def prove(patched: Patched) -> int:
+    """Check the series on its base, and return how many patches have a post-condition.
+
+    Raises PostconditionError that lists all findings.
+    """
     raise_all(
         PostconditionError,
-        [str(finding) for finding in findings],
+        [str(finding) for finding in findings(patched, patched.series.patches)],
         then="the series applies and does not do this: look at the patch in build/sglang "
         "(nox -s apply)",
     )

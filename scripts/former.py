@@ -1,0 +1,58 @@
+"""The upstream.lock that the series was made for, where the one at hand was edited since."""
+
+from collections.abc import Iterator
+
+from scripts import lock, patched, proc, source
+from scripts.errors import ApplyError, CommandFailed, LockError, UsageError
+from scripts.git import connected
+from scripts.lock import Lock
+from scripts.series import Series
+from scripts.source import Route
+from scripts.workspace import Workspace
+
+_AS_FAR_BACK = 50  # commits that changed upstream.lock
+
+
+def find(series: Series, workspace: Workspace, route: Route) -> Lock:
+    """The newest committed upstream.lock, on whose source `series` applies.
+
+    Raises UsageError where there is none.
+    """
+    present = lock.load(workspace.lock)
+    for former in _committed(workspace):
+        if former.commit == present.commit and former.version == present.version:
+            continue
+        try:
+            patched.apply(source.obtain(former, workspace, route), series, workspace)
+        except ApplyError:
+            continue
+        return former
+    raise UsageError(
+        "no upstream.lock in this repository's history is one that the series applies to",
+        then="git checkout -- upstream.lock, and nox -s bump -- REVISION",
+    )
+
+
+def _committed(workspace: Workspace) -> Iterator[Lock]:
+    name = workspace.lock.name
+    seen = set()
+    for commit in _git(workspace, "log", f"-{_AS_FAR_BACK}", "--format=%H", "--", name).split():
+        text = _git(workspace, "show", f"{commit}:./{name}")
+        if text in seen:
+            continue
+        seen.add(text)
+        try:
+            yield lock.parse(text)
+        except LockError:
+            continue  # of another format, or broken at that time
+
+
+def _git(workspace: Workspace, *args: str) -> str:
+    env = connected(workspace.environment)
+    try:
+        return proc.run(["git", *args], env=env, cwd=workspace.root).decode()
+    except CommandFailed as error:
+        raise UsageError(
+            f"the former upstream.lock is looked for in {workspace.root}'s git history:\n{error}",
+            then="nox -s bump -- REVISION",
+        ) from error

@@ -1,0 +1,46 @@
+"""Rebase the series onto the upstream.lock that was edited by hand.
+
+The lock that the series was made for is looked for in this repository's git history. Conflicts, and
+the other options, are as in `bump`.
+"""
+
+import argparse
+from dataclasses import replace
+
+from rich.text import Text
+
+from scripts import bump, former, lock, patched, series, source
+from scripts.bump import Job
+from scripts.errors import ApplyError
+from scripts.report import Outcome
+from scripts.verbs import bump as bump_verb
+from scripts.verbs.apply import add_route
+from scripts.workspace import Workspace
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    bump_verb.add_answers(parser)
+    add_route(parser)
+
+
+def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
+    if arguments.abort or arguments.go_on:
+        return bump_verb.run(arguments, workspace)
+    bump.refuse_unfinished(workspace)
+    new, order = lock.load(workspace.lock), series.load(workspace.patchset)
+    try:
+        base = source.obtain(new, workspace, arguments.route)
+        patched.apply(base, order, workspace)
+    except ApplyError:
+        old = former.find(order, workspace, arguments.route)
+    else:
+        line = f"the series applies to {new.requested_revision} ({new.commit}) as it is"
+        return Outcome(data={"done": False, "same": True}, shown=Text(line))
+    job = Job(
+        old=replace(old, revision=new.revision),
+        new=new,
+        route=arguments.route,
+        answers=bump_verb.answers(arguments),
+        workspace=workspace,
+    )
+    return bump_verb.show(bump_verb.start(job, arguments), workspace)
