@@ -223,9 +223,10 @@ def _hand_over(judgement: Judgement, job: Job) -> Bump:
 
 def _by_hand(tree: Path, rebased: Rebased, job: Job) -> Judgement:
     """The series as it is at the end of the rebase in `tree`."""
-    resolved = {one.before.number for one in rebased.carried if one.fate is Fate.CONFLICT}
-    resolved |= {one.before.number for one in rebased.carried if one.without}
     commits = handwork.commits(tree, rebased.new, job.workspace)
+    stood_at = handwork.stood_at(tree)
+    old = zip(rebased.old.series.patches, rebased.old.commits, strict=True)
+    resolved = {patch.number for patch, commit in old if commit in stood_at}
     return job.judged(rebase.by_hand(rebased.old, rebased.new, commits, resolved))
 
 

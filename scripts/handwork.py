@@ -18,6 +18,7 @@ from scripts.source import Base
 from scripts.workspace import Workspace
 
 NEW = "refs/sglang-sm120/new"
+_STOOD = "sglang-sm120-stood-at"
 _SETTINGS = {
     "merge.conflictStyle": "diff3",
     "rerere.enabled": "true",
@@ -150,9 +151,19 @@ def _stop(tree: Path, workspace: Workspace) -> Stop | None:
     if commit is None:
         raise TreeError(f"{tree} has a rebase that stands at no commit", then="git status there")
     title = repo.run("show", "-s", "--format=%s", commit).decode(errors="replace").strip()
+    with (tree / ".git" / _STOOD).open("a") as log:
+        log.write(f"{commit}\n")
     said = repo.run("diff", "--name-only", "--diff-filter=U", "-z")
     unmerged = said.decode(errors="surrogateescape").split("\0")[:-1]
     return Stop(commit=commit, title=title, unmerged=tuple(unmerged))
+
+
+def stood_at(tree: Path) -> frozenset[CommitId]:
+    """The commits at which the rebase in `tree` stood still, so that a person decided on them."""
+    try:
+        return frozenset(map(CommitId, (tree / ".git" / _STOOD).read_text().split()))
+    except FileNotFoundError:
+        return frozenset()
 
 
 def commits(tree: Path, new: Base, workspace: Workspace) -> tuple[CommitId, ...]:

@@ -146,7 +146,7 @@ def _fate(
 def by_hand(
     old: Patched, new: Base, commits: Sequence[CommitId], resolved: Collection[str]
 ) -> Rebased:
-    """The series as a person left it in commits on `new`; `resolved` were in conflict, by number.
+    """The series as a person left it in commits on `new`; `resolved` were decided on, by number.
 
     Raises SeriesError where a message lacks what the series asks for.
     """

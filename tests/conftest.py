@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts import ratchet
+from scripts.ratchet import Ratchet
 from tests import upstream
 from tests.upstream import HERE, OTHER, Project, Upstream, git
 
@@ -34,6 +36,7 @@ def project(release: Upstream, tmp_path: Path) -> Project:
         wheels=tuple(sorted(copied.shelf.glob("*.whl"))),
     )
     made.write_lock()
+    (root / "patchset" / "gates.toml").write_text(ratchet.format(Ratchet(all_reduce=(), known=())))
     return made
 
 

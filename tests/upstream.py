@@ -89,7 +89,9 @@ class Upstream:
     repo: Path
     shelf: Path
 
-    def commit(self, files: Mapping[str, bytes | None], message: str = "change") -> str:
+    def commit(
+        self, files: Mapping[str, bytes | None], message: str = "change", **settings: str
+    ) -> str:
         """Write or (None) remove files, and commit; returns the commit's id."""
         for name, content in files.items():
             path = self.repo / os.fsencode(name).decode(errors="surrogateescape")
@@ -99,8 +101,28 @@ class Upstream:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
         git(self.repo, "add", "--all")
-        git(self.repo, "commit", "-q", "--allow-empty", "-F", "-", input=message.encode())
+        words = ("commit", "-q", "--allow-empty", "-F", "-")
+        git(self.repo, *words, input=message.encode(), **settings)
         return git(self.repo, "rev-parse", "HEAD")
+
+    def release(
+        self,
+        files: Mapping[str, bytes | None],
+        version: str,
+        *,
+        since: str = f"v{VERSION}",
+        wheels: bool = False,
+    ) -> str:
+        """Commit on top of `since`, on the branch `next`, and tag it; returns the commit's id."""
+        git(self.repo, "checkout", "-q", "-B", "next", f"{since}^{{commit}}")
+        later = f"@{TIME + 86400} +0000"
+        commit = self.commit(files, f"release {version}", GIT_COMMITTER_DATE=later)
+        git(self.repo, "tag", "-f", f"v{version}")
+        if wheels:
+            names = git(self.repo, "ls-files", "-z", "python").split("\0")[:-1]
+            content = {name: (self.repo / name).read_bytes() for name in names}
+            release_wheel(self, str(HERE), files=content, version=version)
+        return commit
 
     def patch(self, since: str, folder: Path, *, number: int = 1) -> list[Path]:
         """Export the commits since `since` as a series does."""
@@ -133,14 +155,19 @@ def make(folder: Path, files: Mapping[str, bytes] = FILES) -> Upstream:
 
 
 def release_wheel(
-    upstream: Upstream, tag: str, *, files: Mapping[str, bytes] = FILES, wrong: str = ""
+    upstream: Upstream,
+    tag: str,
+    *,
+    files: Mapping[str, bytes] = FILES,
+    wrong: str = "",
+    version: str = VERSION,
 ) -> Path:
     """A wheel of the release as setuptools makes it: compiled module, CRLF in RECORD, folders.
 
     RECORD has a wrong line for the member `wrong`.
     """
-    info = f"sglang-{VERSION}.dist-info"
-    path = upstream.shelf / f"sglang-{VERSION}-{tag}.whl"
+    info = f"sglang-{version}.dist-info"
+    path = upstream.shelf / f"sglang-{version}-{tag}.whl"
     members: dict[str, bytes] = {
         name.removeprefix("python/"): content
         for name, content in files.items()
@@ -148,10 +175,10 @@ def release_wheel(
     }
     members["sglang/fast.so"] = f"compiled for {tag}".encode()
     members["sglang/_version.py"] = (
-        f"__version__ = version = '{VERSION}'\n__version_tuple__ = version_tuple = (0, 5, 18)\n"
+        f"__version__ = version = '{version}'\n__version_tuple__ = version_tuple = (0, 5, 18)\n"
     ).encode()
     members[f"{info}/METADATA"] = (
-        f"Metadata-Version: 2.1\nName: sglang\nVersion: {VERSION}\nLicense: long\n        text\n"
+        f"Metadata-Version: 2.1\nName: sglang\nVersion: {version}\nLicense: long\n        text\n"
         "Requires-Dist: nothing; extra == 'all'\n\nVersion: 0.5.18 is in the description too\n"
     ).encode()
     members[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nTag: {tag}\n".encode()
