@@ -63,7 +63,7 @@ def judge(rebased: Rebased, workspace: Workspace, answers: Answers) -> Judgement
     found = [
         one
         for one in objection.against(rebased, workspace, accepted=answers.accepted)
-        if one.kind is not Kind.LANDED or one.patch not in retired
+        if one.patch not in retired
     ]
     if any(one.kind is Kind.CONFLICT for one in found):
         return Judgement(rebased=rebased, objections=tuple(found))

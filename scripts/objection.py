@@ -42,10 +42,10 @@ def against(
 
     `accepted` are the numbers of the patches that a person has looked at: that their edits stand in
     other symbols, or twice, is right. What can only be judged on a whole series is not looked at
-    where a patch is missing.
+    before the conflicts are settled.
     """
     found = [one for carried in rebased.carried for one in _not_carried(rebased, carried)]
-    if any(carried.fate is Fate.CONFLICT for carried in rebased.carried):
+    if any(one.kind is Kind.CONFLICT for one in found):
         return tuple(found)
     result = patched.apply(rebased.new, rebased.series, workspace)
     if rebase.tree_of(rebased.new.store, result.commit) != rebase.tree_of(
@@ -72,19 +72,14 @@ _BY_GIT = frozenset({Fate.UNCHANGED, Fate.MOVED, Fate.MERGED})
 
 def _not_carried(rebased: Rebased, carried: Carried) -> Iterator[Objection]:
     number = carried.before.number
-    if carried.fate is Fate.CONFLICT:
+    if carried.conflicts:
         where = ", ".join(f"{one.path} ({one.kind})" for one in carried.conflicts)
-        below = f", without {', '.join(carried.without)} below it" if carried.without else ""
-        hint = (
-            "; its post-condition holds without it, so upstream may have it in another form"
-            if _holds_without(rebased, carried)
-            else ""
-        )
+        given = f", given that {', '.join(carried.unsettled)} is settled"
         yield Objection(
             patch=number,
             kind=Kind.CONFLICT,
-            what=f"{where}{below}{hint}",
-            then=f"resolve it in build/sglang, or drop it (--retire {number})",
+            what=f"{where}{given if carried.unsettled else ''}{_form(rebased, carried)}",
+            then=f"resolve it in build/sglang, or take it out (--retire {number})",
         )
     elif carried.fate in (Fate.LANDED, Fate.LANDED_MODIFIED):
         form = "as it is" if carried.fate is Fate.LANDED else "in another form"
@@ -94,6 +89,15 @@ def _not_carried(rebased: Rebased, carried: Carried) -> Iterator[Objection]:
             what=f"upstream has it {form}",
             then=f"--retire {number}, which takes it out of the series",
         )
+
+
+def _form(rebased: Rebased, carried: Carried) -> str:
+    """Why upstream may have a patch that is in conflict."""
+    if carried.fate is Fate.LANDED_MODIFIED:
+        return "; it can be taken out of upstream's tree, so upstream may have it in another form"
+    if _holds_without(rebased, carried):
+        return "; its post-condition holds without it, so upstream may have it in another form"
+    return ""
 
 
 def _holds_without(rebased: Rebased, carried: Carried) -> bool:

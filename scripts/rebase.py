@@ -47,8 +47,8 @@ WANTS_A_PERSON = frozenset({Fate.CONFLICT, Fate.LANDED, Fate.LANDED_MODIFIED})
 class Carried:
     """A patch on the new base. `commit` and `after` are None where it is not there.
 
-    `before` is the patch as it was, or the patch itself where it is new; `without` are the numbers
-    of the patches before it that are missing below it, since they could not be carried.
+    `before` is the patch as it was, or the patch itself where it is new. `unsettled` are numbers
+    of the patches below it that a person has to settle first; then `fate` is what to expect.
     """
 
     before: Patch
@@ -56,7 +56,7 @@ class Carried:
     commit: CommitId | None
     fate: Fate
     conflicts: tuple[Conflict, ...] = ()
-    without: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,28 +106,31 @@ def rebase(
 
 
 def _carry_all(old: Patched, new: Base, retired: Collection[str]) -> Iterator[Carried]:
+    """Each patch with its commit.
+
+    That of a conflict holds conflict markers, so that the patches after it show what to expect.
+    """
     store = old.base.store
     parent, onto = old.base.commit, new.commit
-    missing: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
     for patch, commit in zip(old.series.patches, old.commits, strict=True):
         merged = merge.carry(store, commit, parent, onto)
         fate = _fate(store, merged, commit=commit, parent=parent, onto=onto)
-        made = None
-        if patch.number in retired and fate is not Fate.LANDED:
-            fate = Fate.LANDED_MODIFIED
-        if fate not in WANTS_A_PERSON:
+        made, parent = None, commit
+        if patch.number in retired:
+            fate = fate if fate is Fate.LANDED else Fate.LANDED_MODIFIED
+        elif fate is not Fate.LANDED:
             onto = made = patched.commit(store, patch, merged.tree, onto)
         yield Carried(
             before=patch,
             after=None,
             commit=made,
             fate=fate,
-            conflicts=merged.conflicts if fate is Fate.CONFLICT else (),
-            without=missing,
+            conflicts=merged.conflicts if made else (),
+            unsettled=unsettled,
         )
-        if fate in WANTS_A_PERSON and patch.number not in retired and fate is not Fate.LANDED:
-            missing = (*missing, patch.number)
-        parent = commit
+        if made and fate in WANTS_A_PERSON:
+            unsettled = (*unsettled, patch.number)
 
 
 def _fate(
@@ -180,13 +183,17 @@ def tree_of(store: Repository, commit: CommitId) -> str:
 
 
 def _exported(store: Repository, new: Base, carried: Sequence[Carried]) -> tuple[Carried, ...]:
-    """The same with the patches as they are on the new base."""
+    """The same with the patches as they are on the new base, up to the first conflict."""
     there = [one for one in carried if one.commit]
     commits = [one.commit for one in there if one.commit]
     fresh = export.patches(store, new.commit, commits, [one.before.name for one in there])
     exported = dict(zip(commits, fresh, strict=True))
+    told = [one if one.commit is None else settled(one, exported[one.commit]) for one in carried]
     return tuple(
-        one if one.commit is None else settled(one, exported[one.commit]) for one in carried
+        replace(one, after=None, commit=None)
+        if one.unsettled or one.fate in WANTS_A_PERSON
+        else one
+        for one in told
     )
 
 

@@ -175,7 +175,7 @@ def _row(one: Carried) -> dict[str, object]:
         "name": one.before.name,
         "title": one.before.title,
         "fate": str(one.fate),
-        "without": list(one.without),
+        "unsettled": list(one.unsettled),
         "conflicts": [{"path": c.path, "kind": c.kind, "what": c.what} for c in one.conflicts],
     }
 
@@ -188,7 +188,7 @@ def _table(judgement: Judgement) -> Table:
     title = f"{old.requested_revision} ({old.commit[:12]}) to {new.requested_revision} "
     table = Table("patch", "title", "", title=f"{title}({new.commit[:12]})")
     for one in judgement.rebased.carried:
-        below = f" (without {', '.join(one.without)})" if one.without else ""
+        below = f" (given {', '.join(one.unsettled)})" if one.unsettled else ""
         fate = Text(f"{one.fate}{below}", style=_COLOURS.get(one.fate, ""))
         table.add_row(one.before.number, one.before.title, fate)
     return table
