@@ -1,9 +1,9 @@
 """The edits of a patch: each run of removed and added lines, and the symbol it stands in."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 
 from scripts import symbol
 from scripts.diff import FileChange, Hunk
@@ -94,7 +94,7 @@ def moves(before: tuple[Edit, ...], after: tuple[Edit, ...]) -> tuple[Move, ...]
     """The edits that stand in another symbol after a rebase than before it.
 
     Edits of the same lines are paired, in order; of what has no pair, those in a symbol that the
-    other side has no such edit in are told.
+    other side has no edit in are told.
     """
     found: list[Move] = []
     lone_before: list[Edit] = []
@@ -109,18 +109,13 @@ def moves(before: tuple[Edit, ...], after: tuple[Edit, ...]) -> tuple[Move, ...]
         else:
             lone_before += before[i:j]
             lone_after += after[k:m]
-    return (*found, *_unpaired(lone_before, lone_after))
+    gone = _in_none_of(lone_before, after)
+    come = _in_none_of(lone_after, before)
+    found += [Move(before=one, after=two) for one, two in zip_longest(gone, come)]
+    return tuple(found)
 
 
-def _unpaired(before: list[Edit], after: list[Edit]) -> Iterator[Move]:
-    by_symbol: defaultdict[str, tuple[list[Edit], list[Edit]]] = defaultdict(lambda: ([], []))
-    for side, some in enumerate((before, after)):
-        for edit in some:
-            by_symbol[edit.symbol][side].append(edit)
-    gone = [old[0] for old, new in by_symbol.values() if not new]
-    come = [new[0] for old, new in by_symbol.values() if not old]
-    for number in range(max(len(gone), len(come))):
-        yield Move(
-            before=gone[number] if number < len(gone) else None,
-            after=come[number] if number < len(come) else None,
-        )
+def _in_none_of(lone: list[Edit], others: tuple[Edit, ...]) -> list[Edit]:
+    """The first edit of `lone` in each symbol that none of `others` stands in."""
+    there = {edit.symbol for edit in others}
+    return list({edit.symbol: edit for edit in reversed(lone) if edit.symbol not in there}.values())
