@@ -268,9 +268,9 @@ def _contents(judgement: Judgement, job: Job) -> dict[str, bytes | None]:
 
 def _left(judgement: Judgement) -> list[str]:
     """A line for each patch that is no longer in the series."""
-    why = {Fate.LANDED: "upstream has it", Fate.LANDED_MODIFIED: "upstream has it in another form"}
     return [
-        f"Retired {one.before.number} ({one.before.title}): {why.get(one.fate, 'taken out')}."
+        f"Retired {one.before.number} ({one.before.title})"
+        + (": upstream has it." if one.fate is Fate.LANDED else ".")
         for one in judgement.rebased.carried
         if one.after is None
     ]

@@ -81,12 +81,11 @@ def _not_carried(rebased: Rebased, carried: Carried) -> Iterator[Objection]:
             what=f"{where}{given if carried.unsettled else ''}{_form(rebased, carried)}",
             then=f"resolve it in build/sglang, or take it out (--retire {number})",
         )
-    elif carried.fate in (Fate.LANDED, Fate.LANDED_MODIFIED):
-        form = "as it is" if carried.fate is Fate.LANDED else "in another form"
+    elif carried.fate is Fate.LANDED:
         yield Objection(
             patch=number,
             kind=Kind.LANDED,
-            what=f"upstream has it {form}",
+            what="upstream has it as it is",
             then=f"--retire {number}, which takes it out of the series",
         )
 

@@ -25,7 +25,7 @@ class Fate(StrEnum):
 
     moved: the same lines at other places; merged: its context or its lines changed; resolved: by a
     person; landed: upstream has all of it; landed-modified: upstream has it in another form;
-    empty: it changed nothing before, and changes nothing now; new and dropped: a person did that.
+    empty: it changed nothing before, and changes nothing now; new, dropped: a person decided so.
     """
 
     UNCHANGED = "unchanged"
@@ -88,7 +88,7 @@ def rebase(
 ) -> Rebased:
     """Carry every patch of `old` to `new`; those that conflict or landed are left out there.
 
-    So are the `retired` ones, given by number, for which upstream has its own form. Raises
+    So are the `retired` ones, given by number, which a person has taken out. Raises
     SourceError where the files that the merges look at cannot be had.
     """
     store = old.base.store
@@ -118,7 +118,7 @@ def _carry_all(old: Patched, new: Base, retired: Collection[str]) -> Iterator[Ca
         fate = _fate(store, merged, commit=commit, parent=parent, onto=onto)
         made, parent = None, commit
         if patch.number in retired:
-            fate = fate if fate is Fate.LANDED else Fate.LANDED_MODIFIED
+            fate = fate if fate is Fate.LANDED else Fate.DROPPED
         elif fate is not Fate.LANDED:
             onto = made = patched.commit(store, patch, merged.tree, onto)
         yield Carried(

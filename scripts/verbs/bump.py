@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         bump.abort(workspace)
         return Outcome(data={"aborted": True}, shown=Text("the bump is given up; all is as before"))
     if arguments.go_on:
-        return show(_go_on(bump.waiting(workspace, answers(arguments)), arguments), workspace)
+        return show(_go_on(bump.waiting(workspace, answers(arguments)), arguments), arguments)
     if arguments.revision is None:
         raise UsageError("bump needs a revision", then="nox -s bump -- v0.5.19")
     bump.refuse_unfinished(workspace)
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         answers=answers(arguments),
         workspace=workspace,
     )
-    return show(start(job, arguments), workspace)
+    return show(start(job, arguments), arguments)
 
 
 def answers(arguments: argparse.Namespace) -> Answers:
@@ -130,12 +130,17 @@ def _free(new: lock.Lock, workspace: Workspace) -> int:
     return revision.free(new, shelf.catalog().versions)
 
 
-def show(done: Bump, workspace: Workspace) -> Outcome:
+def show(done: Bump, arguments: argparse.Namespace) -> Outcome:
     """What came of a bump, for people and for machines."""
     judgement = done.judgement
     return Outcome(
         data=_data(done),
-        shown=Group(_table(judgement), *_objections(judgement), *_gates(judgement), _end(done)),
+        shown=Group(
+            _table(judgement),
+            *_objections(judgement),
+            *_gates(judgement),
+            _end(done, wrote=arguments.write_gates),
+        ),
         exit_code=1 if judgement.objections else 0,
     )
 
@@ -214,8 +219,13 @@ def _gates(judgement: Judgement) -> list[Text]:
     return [Text(line) for line in lines]
 
 
-def _end(done: Bump) -> Text:
+def _end(done: Bump, *, wrote: bool) -> Text:
     new = done.judgement.new
+    if wrote and not done.done:
+        return Text(
+            f"patchset/gates.toml has the gates of {new.requested_revision} now: set the `status` "
+            "of each undecided one, and run this again without --write-gates"
+        )
     if done.done:
         return Text(
             f"upstream.lock and patchset/ are at {new.requested_revision}, "

@@ -43,4 +43,4 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         answers=bump_verb.answers(arguments),
         workspace=workspace,
     )
-    return bump_verb.show(bump_verb.start(job, arguments), workspace)
+    return bump_verb.show(bump_verb.start(job, arguments), arguments)
