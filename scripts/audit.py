@@ -2,13 +2,14 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts import landmarks, ratchet, scan, source
 from scripts.gate import Gate, Key, Kind
-from scripts.git import Repository, Tree
+from scripts.git import Entry, Repository, Tree
+from scripts.memo import Memo
 from scripts.patched import Patched
 from scripts.ratchet import Review
 
@@ -69,12 +70,41 @@ def _settled(found: _Found) -> tuple[Gate, ...]:
 
 def of_tree(store: Repository, tree: Tree, under: Sequence[str] = UNDER) -> Audit:
     """The gates of a commit's files. Raises KeyError where a blob is not in `store`."""
-    return audit(_contents(store, tree, under))
-
-
-def _contents(store: Repository, tree: Tree, under: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     audited = ((path, entry) for path, entry in tree.items() if is_audited(path, under))
-    return store.contents((path, entry) for path, entry in audited if entry.mode != "120000")
+    return audit(store.contents((path, entry) for path, entry in audited if _is_file(entry)))
+
+
+def _is_file(entry: Entry) -> bool:
+    return entry.mode != "120000"
+
+
+def _memo(store: Repository) -> Memo:
+    """What was found before in files of this store's, by the code that looks into them."""
+    here = Path(__file__).parent
+    names = (*("audit", "scan", "gate", "landmarks", "capability"), *("bindings", "chain"))
+    code = [here / f"{name}.py" for name in (*names, "outcome")]
+    return Memo(store.git_dir.parent / "gates", code)
+
+
+def _look_at(
+    store: Repository, tree: Tree, under: Sequence[str], memo: Memo
+) -> tuple[_Found, list[Unread]]:
+    """As _look() does, but only into files that were not looked into before."""
+    known: _Found = {}
+    fresh: list[tuple[str, Entry]] = []
+    for path, entry in tree.items():
+        if is_audited(path, under) and _is_file(entry):
+            gates = memo.get(path, entry.blob)
+            if gates is None:
+                fresh.append((path, entry))
+            else:
+                known[path] = gates
+    found, unread = _look(store.contents(fresh))
+    bad = {one.path for one in unread}
+    for path, entry in fresh:
+        if path not in bad:  # why it could not be read is said each time
+            memo.put(path, entry.blob, found[path])
+    return known | found, unread
 
 
 def of_series(patched: Patched, under: Sequence[str] = UNDER) -> tuple[Audit, Mapping[Key, str]]:
@@ -84,7 +114,8 @@ def of_series(patched: Patched, under: Sequence[str] = UNDER) -> tuple[Audit, Ma
     """
     store = patched.base.store
     source.complete(patched.base, [p for p in patched.base.tree if is_audited(p, under)])
-    found, unread = _look(_contents(store, patched.base.tree, under))
+    memo = _memo(store)
+    found, unread = _look_at(store, patched.base.tree, under, memo)
     before = _settled(found)
     base = Audit(gates=before, unread=tuple(unread), files=len(found))
     opened: dict[Key, str] = {}
@@ -93,7 +124,7 @@ def of_series(patched: Patched, under: Sequence[str] = UNDER) -> tuple[Audit, Ma
         paths = [path for change in patch.changes for path in change.paths]
         touched = store.tree(commit, paths) if paths else {}
         found |= {path: () for path in paths if path in found}
-        found |= _look(_contents(store, touched, under))[0]
+        found |= _look_at(store, touched, under, memo)[0]
         after = _settled(found)
         for gate, now in _followed(before, after):
             origin = origins.pop(gate.key, None)
@@ -102,6 +133,7 @@ def of_series(patched: Patched, under: Sequence[str] = UNDER) -> tuple[Audit, Ma
             elif origin is not None and now is not None:
                 origins[now.key] = origin
         before = after
+    memo.save()
     return base, opened
 
 

@@ -16,9 +16,22 @@ _SPEAKS = re.compile(_WORDS)
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
+_LITERALS = (
+    *(b"is_sm", b"is_blackwell", b"is_hopper", b"is_ampere", b"is_ada", b"capability"),
+    *(b"get_device_properties", b"get_device_sm", b"sm_major", b"cc_major", b"cuda_major"),
+    *(b"device_major", b"sm_version", b"device_sm"),
+)
+_ROWS = tuple(
+    (re.compile(rb"\b%b\s*:" % one), re.compile(rb"\b%b\s*:" % other))
+    for one, other in ((b"9", b"10"), (b"90", b"100"))
+)
+
+
 def speaks(content: bytes) -> bool:
-    """Whether a file may speak of a capability at all."""
-    return _SPEAKS.search(content) is not None
+    """Whether a file may speak of a capability at all: most do not, and are not parsed."""
+    if any(word in content for word in _LITERALS):
+        return True
+    return any(one.search(content) and other.search(content) for one, other in _ROWS)
 
 
 class Landmarks:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -21,8 +22,10 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
-from scripts import fetch, files, lock, overlay, patch, patched, source, wheelfile
+from scripts import audit, bump, fetch, files, lock, overlay, patch, patched, source, wheelfile
+from scripts.bump import Job
 from scripts.git import CommitId, Entry, Repository, blob_id
+from scripts.judgement import Answers
 from scripts.lock import Lock, ReleaseWheel
 from scripts.overlay import Payload
 from scripts.patched import Changed, Patched
@@ -36,6 +39,11 @@ LARGEST = ReleaseWheel(
     name="sglang-0.5.23-cp311-cp311-manylinux_2_34_x86_64.whl",
     size=39_063_923,
     sha256="00b3cd5b265ac76c64185fbb6b95424f324ddd9f428d0306b77bc9db9d859937",
+)
+OLDER = ReleaseWheel(
+    name="sglang-0.5.17-cp311-cp311-manylinux_2_34_x86_64.whl",
+    size=22_301_836,
+    sha256="575e38f5683624ded3b4bb267f637a098e5ed37d13a1d1ff5ea09bd781a04d16",
 )
 REPLACED = 40
 PATCHES = 10
@@ -164,6 +172,65 @@ def series_row(workspace: Workspace, folder: Path) -> tuple[str, float, float, s
     return f"{PATCHES} patches, warm store", mine, best(check_out_and_am, 2), "check-out + git am"
 
 
+def bump_row(workspace: Workspace, folder: Path) -> tuple[str, float, float, str]:
+    """Both sources in the store; ours with every check, beside git's own commands with none."""
+    old = lock.load(ROOT / "upstream.lock")
+    new = replace(
+        old,
+        version="0.5.17",
+        requested_revision="v0.5.17",
+        commit=lock.UNKNOWN,
+        commit_time=datetime(2026, 8, 7, tzinfo=UTC),
+        wheels=(OLDER,),
+    )
+    root = folder / "bump"
+    (root / "patchset").mkdir(parents=True)
+    shutil.copy(ROOT / "upstream.lock", root)
+    shutil.copy(ROOT / "patchset" / "gates.toml", root / "patchset")
+    before, after = (source.obtain(one, workspace, Route.WHEEL) for one in (old, new))
+    series = series_of(before, PATCHES)
+    for one in series.patches:
+        (root / "patchset" / one.name).write_bytes(one.content)
+    names = [one.name for one in series.patches]
+    (root / "patchset" / "series").write_text("".join(f"{name}\n" for name in names))
+    job = Job(
+        old=old,
+        new=new,
+        route=Route.WHEEL,
+        answers=Answers(),
+        workspace=replace(workspace, root=root),
+    )
+    git_dir = f"--git-dir={before.store.git_dir}"
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    env |= {f"GIT_{who}_NAME": "x" for who in ("AUTHOR", "COMMITTER")}
+    env |= {f"GIT_{who}_EMAIL": "x@y.invalid" for who in ("AUTHOR", "COMMITTER")}
+    tree = folder / "rebased"
+
+    def by_git() -> None:
+        shutil.rmtree(tree, ignore_errors=True)
+        made = ["worktree", "add", "-q", "-f", "--detach", str(tree), before.commit]
+        subprocess.run(["git", git_dir, *made], check=True, env=env)
+        patches = [str(root / "patchset" / name) for name in names]
+        for words in (
+            ["am", "-q", *patches],
+            ["rebase", "-q", "--onto", after.commit, before.commit],
+            ["format-patch", "-q", "-o", str(folder / "exported"), after.commit],
+        ):
+            subprocess.run(["git", *words], cwd=tree, check=True, env=env)
+
+    known = folder / "gates"
+    audit.of_series(patched.apply(before, series, workspace))
+    shutil.copytree(workspace.cache / "gates", known)
+
+    def ours() -> None:
+        """Of the new release's files, those of the old one were looked into before."""
+        shutil.copytree(known, workspace.cache / "gates", dirs_exist_ok=True)
+        bump.run(job, dry=True)
+
+    mine = best(ours, 3)
+    return f"bump of {PATCHES} patches", mine, best(by_git, 2), "git am + rebase + format-patch"
+
+
 def warm_row(folder: Path) -> tuple[str, float, float, str]:
     words = [sys.executable, "-m", "scripts", "build-wheel", "--root", str(folder / "root")]
     words += ["--cache", str(ROOT / ".cache"), "--route", "wheel"]
@@ -199,7 +266,7 @@ def main() -> None:
         folder = Path(name)
         rows = [*overlay_rows(workspace, folder)]
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        rows += [series_row(workspace, folder), warm_row(folder)]
+        rows += [series_row(workspace, folder), bump_row(workspace, folder), warm_row(folder)]
     show(rows, memory, as_json=arguments.json)
 
 

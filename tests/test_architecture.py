@@ -13,7 +13,7 @@ FLOORS = [
     ["errors", "capability", "case", "changelog", "recorder", "probe", "symbol"],
     ["proc", "files", "workspace", "report", "bindings", "outcome"],
     ["git", "pending", "chain", "gate", "environment", "imports", "journal", "junit", "verdict"],
-    ["diff", "lock", "history", "landmarks", "merge", "ratchet", "attempt", "selection"],
+    ["diff", "lock", "history", "landmarks", "memo", "merge", "ratchet", "attempt", "selection"],
     ["patch", "release", "relock", "scan", "suite", "swap"],
     ["series", "wheelfile", "edit"],
     ["fetch", "notice", "repack", "sbom", "export", "repeat"],

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts import audit, build
-from scripts.gate import Kind
+from scripts.gate import Gate, Kind
 from scripts.git import CommitId, Repository
 from scripts.source import Route
 from tests.upstream import Project, git
@@ -104,6 +104,7 @@ def test_the_verb_records_compares_and_stops(project: Project) -> None:
     path = f"{SRT}/distributed/a.py"
     base = project.upstream.commit({path: GATE, f"{SRT}/b.py": GATE})
     project.write_lock(commit=base, revision="main")
+    (project.patchset / "gates.toml").unlink()
     missing = project.scripts("audit")
     assert missing.returncode == 21
     assert "gates.toml does not exist" in missing.stderr
@@ -137,3 +138,26 @@ def test_the_verb_says_which_commit_brought_a_gate(project: Project) -> None:
     assert git(project.upstream.repo, "status", "--porcelain") == ""
     wrong = project.scripts("audit", "--repository", clone, "--revision", "nothing")
     assert wrong.returncode == 2
+
+
+def test_a_file_is_looked_into_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"{SRT}/a.py"
+    base = project.upstream.commit({path: GATE, f"{SRT}/b.py": b"is_sm90 = (\n"})
+    project.write_lock(commit=base, revision="main")
+    applied = build.job(project.workspace(), Route.GIT).patched()
+    first, _ = audit.of_series(applied)
+    assert [gate.path for gate in first.gates] == [path]
+    assert [one.path for one in first.unread] == [f"{SRT}/b.py"]
+    looked: list[str] = []
+
+    def look(path: str, content: bytes) -> tuple[Gate, ...]:
+        looked.append(path)
+        return ()
+
+    monkeypatch.setattr(audit, "of_file", look)
+    assert audit.of_series(applied)[0].gates == first.gates
+    assert looked == [f"{SRT}/b.py"], "what cannot be read is looked into again"
+    (memo,) = (project.root / ".cache" / "gates").iterdir()
+    memo.write_text('{"not": "a memo')
+    audit.of_series(applied)
+    assert path in looked
