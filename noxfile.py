@@ -45,6 +45,12 @@ def rebase(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def culprit(session: nox.Session) -> None:
+    """Find the upstream commit that broke a patch (-- 0004 --to v0.5.19)."""
+    _scripts(session, "culprit")
+
+
+@nox.session(default=False)
 def refresh(session: nox.Session) -> None:
     """Take the commits of build/sglang back into patchset/."""
     _scripts(session, "refresh")

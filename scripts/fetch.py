@@ -61,7 +61,7 @@ def listed(project: str, workspace: Workspace) -> tuple[str, ...]:
 def measured(name: str, workspace: Workspace) -> ReleaseWheel:
     """A wheel's size and hash, of the file in the cache, or else as the package index has it now.
 
-    Raises FetchError.
+    A name has one hash for ever: that of the first time is kept beside the file. Raises FetchError.
     """
     path = workspace.cache / "wheels" / name
     with files.exclusive(path.parent):
@@ -71,7 +71,17 @@ def measured(name: str, workspace: Workspace) -> ReleaseWheel:
             with tempfile.TemporaryDirectory(dir=path.parent, prefix=".", suffix=".new") as folder:
                 _pip_download(name, Path(folder), workspace)
                 (Path(folder) / name).replace(path)
-        return ReleaseWheel(name=name, size=path.stat().st_size, sha256=files.sha256(path))
+        found = ReleaseWheel(name=name, size=path.stat().st_size, sha256=files.sha256(path))
+        kept = path.with_name(f"{name}.sha256")
+        if not kept.exists():
+            with files.replacing(kept) as new:
+                new.write_text(f"{found.sha256}\n")
+        if kept.read_text().strip() != found.sha256:
+            raise FetchError(
+                f"{name} has another hash than when it was first seen: {found.sha256}",
+                then=f"find out why; to start anew, remove {path} and {kept.name} beside it",
+            )
+        return found
 
 
 def _download(release: ReleaseWheel, path: Path, workspace: Workspace) -> None:

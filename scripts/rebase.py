@@ -97,10 +97,10 @@ def rebase(
     source.complete(new, touched)
     try:
         carried = tuple(_carry_all(old, new, retired))
-    except CommandFailed:  # a rename upstream: git looks for the new path in all that is new
-        with workspace.progress("fetch the files of both releases"):
-            source.complete(old.base)
-            source.complete(new)
+    except CommandFailed:  # a rename upstream: git compares what is gone with all that is new
+        with workspace.progress("fetch the files that are in one of the two releases only"):
+            source.complete(old.base, [path for path in old.base.tree if path not in new.tree])
+            source.complete(new, [path for path in new.tree if path not in old.base.tree])
         carried = tuple(_carry_all(old, new, retired))
     return Rebased(old=old, new=new, carried=_exported(store, new, carried))
 

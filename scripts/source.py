@@ -1,17 +1,18 @@
 """The pinned commit in the object store: from git, or from the pinned release wheel."""
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from scripts import fetch, files, release, wheelfile
 from scripts.errors import CommandFailed, FetchError, LockError, SourceError
-from scripts.git import IDENTITY, CommitId, Repository, Tree
+from scripts.git import IDENTITY, BlobId, CommitId, Repository, Tree
 from scripts.lock import UNKNOWN, Lock
 from scripts.workspace import Workspace
 
+MARGIN = timedelta(days=30)  # releases are tagged on branches that left main some days before
 REACH = 60  # seconds until the git host counts as out of reach
 
 
@@ -101,8 +102,12 @@ def complete(base: Base, paths: list[str] | None = None) -> None:
     Raises SourceError where the git host cannot be reached.
     """
     wanted = base.tree if paths is None else [path for path in paths if path in base.tree]
+    bring(base, {base.tree[path].blob for path in wanted})
+
+
+def bring(base: Base, blobs: Collection[BlobId]) -> None:
+    """Bring `blobs` into the store of `base`, in one fetch. Raises SourceError."""
     objects = base.store.objects()
-    blobs = {base.tree[path].blob for path in wanted}
     missing = sorted(blob for blob in blobs if not objects.has(blob))
     if not missing:
         return
@@ -115,6 +120,29 @@ def complete(base: Base, paths: list[str] | None = None) -> None:
             f"{len(missing)} files of commit {base.commit} could not be fetched:\n{error.output}",
             then="run this again when the git host can be reached, or with --route wheel",
         ) from error
+
+
+def deepen(bases: Sequence[Base], workspace: Workspace) -> None:
+    """Fetch the commits, and no files, that lead to `bases`, from some time before the oldest.
+
+    Raises SourceError where the git host cannot be reached.
+    """
+    if workspace.offline:
+        raise SourceError("upstream's history is not in the cache, and --offline was given")
+    since = min(base.lock.commit_time for base in bases) - MARGIN
+    store, commits = bases[0].store, [base.commit for base in bases]
+    depth = f"--shallow-since={since:%Y-%m-%dT%H:%M:%SZ}"
+    with (
+        files.exclusive(workspace.cache),
+        workspace.progress(f"fetch upstream's history since {since:%Y-%m-%d}"),
+    ):
+        try:
+            store.fetch("--quiet", "--filter=blob:none", depth, "origin", *commits)
+        except CommandFailed as error:
+            raise SourceError(
+                f"upstream's history could not be fetched:\n{error.output}",
+                then="run this again when the git host can be reached",
+            ) from error
 
 
 def _store(lock: Lock, workspace: Workspace) -> Repository:

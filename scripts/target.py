@@ -17,8 +17,15 @@ from scripts.workspace import Workspace
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def find(wanted: str, lock: Lock, workspace: Workspace, *, version: str | None = None) -> Lock:
-    """The lock for the revision `wanted`: `lock` with another commit, version and wheels.
+def find(
+    wanted: str,
+    lock: Lock,
+    workspace: Workspace,
+    *,
+    version: str | None = None,
+    wheels: bool = True,
+) -> Lock:
+    """The lock for the revision `wanted`: `lock` with another commit, version and `wheels`.
 
     Where the git host is out of reach and `wanted` is a release, its wheels are pinned and the
     commit stays unknown. A commit that is no release has the `version` that is given, else a
@@ -37,14 +44,14 @@ def find(wanted: str, lock: Lock, workspace: Workspace, *, version: str | None =
     when = source.commit_time(replace(lock, commit=commit), workspace)
     if release is None:
         release = f"{_next(refs)}.dev{when:%Y%m%d}"
-    wheels = _wheels(lock.name, release, workspace) if _release(wanted) else ()
+    pinned = _wheels(lock.name, release, workspace) if wheels and _release(wanted) else ()
     return replace(
         lock,
         version=release,
         requested_revision=wanted,
         commit=commit,
         commit_time=when,
-        wheels=wheels,
+        wheels=pinned,
         revision=revision.FIRST,
     )
 

@@ -107,8 +107,8 @@ def make(patched: Patched, new: Path, workspace: Workspace) -> None:
     repo = repository(new, workspace)
     repo.run("init", "--quiet", "--template=", f"--initial-branch={BRANCH}")
     depth = len(patched.commits) + 1
-    refs = f"{patched.commit}:{APPLIED}", f"{patched.base.commit}:{BASE}"
-    take(repo, store, depth, *refs)
+    take(repo, store, depth, f"{patched.commit}:{APPLIED}")
+    repo.run("update-ref", BASE, patched.base.commit)
     repo.run("update-ref", f"refs/heads/{BRANCH}", patched.commit)
     repo.run("reset", "--quiet", "--hard", BRANCH)
 
@@ -131,10 +131,10 @@ def hand_in(tree: Path, store: Repository, workspace: Workspace) -> None:
         )
 
 
-def take(repo: Repository, store: Repository, depth: int, *refs: str) -> None:
-    """Fetch `refs` from the object store into a repository, `depth` commits of each."""
+def take(repo: Repository, store: Repository, depth: int, ref: str) -> None:
+    """Fetch `ref` from the object store into a repository, `depth` commits of it."""
     repo.run(
         *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", f"--depth={depth}"),
-        *(store.git_dir.as_uri(), *refs),
+        *(store.git_dir.as_uri(), ref),
         settings={"GIT_ALLOW_PROTOCOL": "file"},
     )

@@ -6,22 +6,27 @@ with --continue; --abort gives it up. Exit code 0: done, or would be; 1: a perso
 
 import argparse
 import sys
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from rich.console import Group
 from rich.prompt import Confirm
 from rich.table import Table
 from rich.text import Text
 
-from scripts import bump, lock, revision, target
+from scripts import bump, culprit, landing, lock, revision, span, target
 from scripts.bump import Bump, Job
-from scripts.errors import UsageError
+from scripts.culprit import Culprit
+from scripts.errors import SourceError, UsageError
 from scripts.judgement import Answers, Judgement
 from scripts.objection import Kind
-from scripts.rebase import Carried, Fate
+from scripts.rebase import WANTS_A_PERSON, Carried, Fate
 from scripts.report import Outcome
 from scripts.shelf import Shelf
+from scripts.source import Route
+from scripts.span import Step
 from scripts.verbs.apply import add_route
+from scripts.verbs.culprit import describe, describe_step, words
 from scripts.workspace import Workspace
 
 
@@ -64,7 +69,8 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         bump.abort(workspace)
         return Outcome(data={"aborted": True}, shown=Text("the bump is given up; all is as before"))
     if arguments.go_on:
-        return show(_go_on(bump.waiting(workspace, answers(arguments)), arguments), arguments)
+        done = _go_on(bump.waiting(workspace, answers(arguments)), arguments)
+        return show(done, arguments, Reasons())
     if arguments.revision is None:
         raise UsageError("bump needs a revision", then="nox -s bump -- v0.5.19")
     bump.refuse_unfinished(workspace)
@@ -87,7 +93,8 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         answers=answers(arguments),
         workspace=workspace,
     )
-    return show(start(job, arguments), arguments)
+    done = start(job, arguments)
+    return show(done, arguments, reasons(done.judgement, workspace))
 
 
 def answers(arguments: argparse.Namespace) -> Answers:
@@ -110,6 +117,37 @@ def start(job: Job, arguments: argparse.Namespace) -> Bump:
     return done
 
 
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """What upstream's history says of patches, by number; empty where it cannot be had."""
+
+    culprits: Mapping[str, Culprit] = field(default_factory=dict)
+    reverted: Mapping[str, Step] = field(default_factory=dict)
+
+
+def reasons(judgement: Judgement, workspace: Workspace) -> Reasons:
+    """The upstream commits behind each conflict, and those that had a patch for a while."""
+    rebased = judgement.rebased
+    if rebased.new.route is not Route.GIT:
+        workspace.say("which upstream commits are behind it is not known: wheels have no history")
+        return Reasons()
+    try:
+        way = span.between(rebased.old.base, rebased.new, workspace)
+        reverted = landing.reverted(rebased, way, workspace)
+        failed = [one.before.number for one in rebased.carried if one.fate in WANTS_A_PERSON]
+        culprits = {}
+        with workspace.progress("find the commits behind it", len(failed)) as advance:
+            for count, number in enumerate(failed, 1):
+                found = culprit.find(rebased.old, way, number, workspace)
+                if found is not None:
+                    culprits[number] = found
+                advance(count)
+    except SourceError as error:
+        workspace.say(f"which upstream commits are behind it is not known: {error}")
+        return Reasons()
+    return Reasons(culprits=culprits, reverted=reverted)
+
+
 def _go_on(job: Job, arguments: argparse.Namespace) -> Bump:
     done = bump.go_on(job)
     if arguments.write_gates and not done.done:
@@ -130,14 +168,15 @@ def _free(new: lock.Lock, workspace: Workspace) -> int:
     return revision.free(new, shelf.catalog().versions)
 
 
-def show(done: Bump, arguments: argparse.Namespace) -> Outcome:
+def show(done: Bump, arguments: argparse.Namespace, reasons: Reasons) -> Outcome:
     """What came of a bump, for people and for machines."""
     judgement = done.judgement
     return Outcome(
-        data=_data(done),
+        data=_data(done, reasons),
         shown=Group(
             _table(judgement),
-            *_objections(judgement),
+            *_objections(judgement, reasons),
+            *_reverted(reasons),
             *_gates(judgement),
             _end(done, wrote=arguments.write_gates),
         ),
@@ -145,7 +184,7 @@ def show(done: Bump, arguments: argparse.Namespace) -> Outcome:
     )
 
 
-def _data(done: Bump) -> dict[str, object]:
+def _data(done: Bump, reasons: Reasons) -> dict[str, object]:
     judgement = done.judgement
     return {
         "done": done.done,
@@ -153,7 +192,7 @@ def _data(done: Bump) -> dict[str, object]:
         "from": _place(judgement.old),
         "to": _place(judgement.new),
         "route": str(judgement.rebased.new.route),
-        "patches": [_row(one) for one in judgement.rebased.carried],
+        "patches": [_row(one, reasons) for one in judgement.rebased.carried],
         "objections": [
             {"patch": one.patch, "kind": str(one.kind), "what": one.what, "then": one.then}
             for one in judgement.objections
@@ -175,12 +214,16 @@ def _place(pinned: lock.Lock) -> dict[str, str]:
     }
 
 
-def _row(one: Carried) -> dict[str, object]:
+def _row(one: Carried, reasons: Reasons) -> dict[str, object]:
+    found = reasons.culprits.get(one.before.number)
+    step = reasons.reverted.get(one.before.number)
     return {
         "name": one.before.name,
         "title": one.before.title,
         "fate": str(one.fate),
         "unsettled": list(one.unsettled),
+        "culprit": found and describe(found)["culprit"],
+        "reverted": step and describe_step(step),
         "conflicts": [{"path": c.path, "kind": c.kind, "what": c.what} for c in one.conflicts],
     }
 
@@ -199,10 +242,21 @@ def _table(judgement: Judgement) -> Table:
     return table
 
 
-def _objections(judgement: Judgement) -> list[Text]:
+def _objections(judgement: Judgement, reasons: Reasons) -> list[Text]:
+    texts = []
+    for one in judgement.objections:
+        found = reasons.culprits.get(one.patch)
+        since = f"\n  since: {words(found.step)}" if found else ""
+        texts.append(
+            Text(f"{one.patch or 'tree'}: {one.kind}: {one.what}{since}\n  next: {one.then}")
+        )
+    return texts
+
+
+def _reverted(reasons: Reasons) -> list[Text]:
     return [
-        Text(f"{one.patch or 'tree'}: {one.kind}: {one.what}\n  next: {one.then}")
-        for one in judgement.objections
+        Text(f"{number}: upstream had it after {words(step)}, and has it no more: it is kept")
+        for number, step in reasons.reverted.items()
     ]
 
 

@@ -43,4 +43,5 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         answers=bump_verb.answers(arguments),
         workspace=workspace,
     )
-    return bump_verb.show(bump_verb.start(job, arguments), arguments)
+    done = bump_verb.start(job, arguments)
+    return bump_verb.show(done, arguments, bump_verb.reasons(done.judgement, workspace))
