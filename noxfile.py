@@ -51,6 +51,12 @@ def culprit(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def matrix(session: nox.Session) -> None:
+    """Try every patch on upstream's last releases (-- --last 8)."""
+    _scripts(session, "matrix")
+
+
+@nox.session(default=False)
 def refresh(session: nox.Session) -> None:
     """Take the commits of build/sglang back into patchset/."""
     _scripts(session, "refresh")

@@ -1,7 +1,7 @@
 """What a bump goes to: a tag, branch or commit at the git host, with its release's wheels."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -31,23 +31,44 @@ def find(
     commit stays unknown. A commit that is no release has the `version` that is given, else a
     development version of its day. Raises UsageError for what does not exist.
     """
-    release = version or _release(wanted)
-    refs = _refs(lock, workspace)
-    if refs is None:
-        if release is None:
-            raise UsageError(
-                f"{wanted} is no release, and {lock.url} is out of reach",
-                then="give a release (v0.5.19), or check the network and git's insteadOf",
-            )
-        return _of_wheels(wanted, release, lock, workspace)
+    refs = asked(lock, workspace)
+    if refs is not None:
+        return of_refs(wanted, refs, lock, workspace, version=version, wheels=wheels)
+    named = version or release(wanted)
+    if named is None:
+        raise UsageError(
+            f"{wanted} is no release, and {lock.url} is out of reach",
+            then="give a release (v0.5.19), or check the network and git's insteadOf",
+        )
+    found = of_index(named, lock, workspace)
+    workspace.say(
+        f"the commit of {wanted} is UNKNOWN, since the git host is out of reach: only its release "
+        "wheels are pinned; `nox -s lock -- --verify` fills it in where git can be reached"
+    )
+    return replace(found, requested_revision=wanted)
+
+
+Refs = Mapping[str, CommitId]
+
+
+def of_refs(
+    wanted: str,
+    refs: Refs,
+    lock: Lock,
+    workspace: Workspace,
+    *,
+    version: str | None = None,
+    wheels: bool = True,
+) -> Lock:
+    """As find() does, with the answer of the git host at hand."""
     commit = _commit(wanted, refs, lock)
     when = source.commit_time(replace(lock, commit=commit), workspace)
-    if release is None:
-        release = f"{_next(refs)}.dev{when:%Y%m%d}"
-    pinned = _wheels(lock.name, release, workspace) if wheels and _release(wanted) else ()
+    tagged = release(wanted)
+    named = version or tagged or f"{_next(refs)}.dev{when:%Y%m%d}"
+    pinned = _wheels(lock.name, named, workspace) if wheels and tagged else ()
     return replace(
         lock,
-        version=release,
+        version=named,
         requested_revision=wanted,
         commit=commit,
         commit_time=when,
@@ -56,7 +77,30 @@ def find(
     )
 
 
-def _release(wanted: str) -> str | None:
+def of_index(version: str, lock: Lock, workspace: Workspace, *, wheels: int | None = None) -> Lock:
+    """The lock for a release as the package index has it; its commit is unknown.
+
+    `wheels` is how many of its wheels are pinned; None: all. Raises UsageError where there is none.
+    """
+    pinned = _wheels(lock.name, version, workspace, wheels)
+    if not pinned:
+        raise UsageError(
+            f"{lock.url} is out of reach, and the package index has no wheel of "
+            f"{lock.name} {version}",
+            then=f"pip index versions {lock.name}",
+        )
+    return replace(
+        lock,
+        version=version,
+        requested_revision=f"v{version}",
+        commit=UNKNOWN,
+        commit_time=_built(pinned[0], workspace),
+        wheels=pinned,
+        revision=revision.FIRST,
+    )
+
+
+def release(wanted: str) -> str | None:
     """The version that a tag is named after, as SGLang names its tags."""
     try:
         return str(Version(wanted.removeprefix("v"))) if wanted.startswith("v") else None
@@ -64,7 +108,7 @@ def _release(wanted: str) -> str | None:
         return None
 
 
-def _refs(lock: Lock, workspace: Workspace) -> dict[str, CommitId] | None:
+def asked(lock: Lock, workspace: Workspace) -> Refs | None:
     """Every branch and tag of the git host; None where it is out of reach."""
     if workspace.offline:
         return None
@@ -77,7 +121,7 @@ def _refs(lock: Lock, workspace: Workspace) -> dict[str, CommitId] | None:
         return None
 
 
-def _commit(wanted: str, refs: dict[str, CommitId], lock: Lock) -> CommitId:
+def _commit(wanted: str, refs: Refs, lock: Lock) -> CommitId:
     if _COMMIT.fullmatch(wanted):
         return CommitId(wanted)
     for name in (f"refs/tags/{wanted}^{{}}", f"refs/tags/{wanted}", f"refs/heads/{wanted}"):
@@ -95,57 +139,42 @@ def _commit(wanted: str, refs: dict[str, CommitId], lock: Lock) -> CommitId:
     )
 
 
-def _next(refs: dict[str, CommitId]) -> str:
-    """The release that comes after the newest one that is tagged."""
+def releases(refs: Refs) -> dict[Version, str]:
+    """The tags of the final releases, by version, oldest first."""
     tags = (name.removeprefix("refs/tags/") for name in refs if name.startswith("refs/tags/"))
-    releases = [Version(release) for release in map(_release, tags) if release]
-    newest = max((one for one in releases if not one.is_prerelease), default=Version("0.0.0"))
+    named = {Version(version): tag for tag in tags if (version := release(tag))}
+    return {version: named[version] for version in sorted(named) if not version.is_prerelease}
+
+
+def _next(refs: Refs) -> str:
+    """The release that comes after the newest one that is tagged."""
+    newest = next(reversed(releases(refs)), Version("0.0.0"))
     return ".".join(map(str, (*newest.release[:-1], newest.release[-1] + 1)))
 
 
-def _of_wheels(wanted: str, release: str, lock: Lock, workspace: Workspace) -> Lock:
-    wheels = _wheels(lock.name, release, workspace)
-    if not wheels:
-        raise UsageError(
-            f"{lock.url} is out of reach, and the package index has no wheel of "
-            f"{lock.name} {release}",
-            then=f"pip index versions {lock.name}",
-        )
-    workspace.say(
-        f"the commit of {wanted} is UNKNOWN, since the git host is out of reach: only its release "
-        "wheels are pinned; `nox -s lock -- --verify` fills it in where git can be reached"
-    )
-    return replace(
-        lock,
-        version=release,
-        requested_revision=wanted,
-        commit=UNKNOWN,
-        commit_time=_built(wheels[0], workspace),
-        wheels=wheels,
-        revision=revision.FIRST,
-    )
-
-
-def _wheels(name: str, release: str, workspace: Workspace) -> tuple[ReleaseWheel, ...]:
+def _wheels(
+    project: str, version: str, workspace: Workspace, count: int | None = None
+) -> tuple[ReleaseWheel, ...]:
     """The wheels of a release that the package index has, each fetched and hashed."""
-    names = [name for name in _listed(name, workspace) if _is_of(name, release)]
-    with workspace.progress(f"hash the wheels of {release}", len(names)) as advance:
+    names = [name for name in _listed(project, workspace) if _is_of(name, version)][:count]
+    with workspace.progress(f"hash the wheels of {version}", len(names)) as advance:
         wheels = []
-        for number, one in enumerate(names, 1):
-            wheels.append(fetch.measured(one, workspace))
+        for number, name in enumerate(names, 1):
+            wheels.append(fetch.measured(name, workspace))
             advance(number)
     return tuple(wheels)
 
 
 def _listed(project: str, workspace: Workspace) -> Iterable[str]:
+    """The wheels of the package index, or those of the cache where it must not be asked."""
     if workspace.offline:
         return sorted(path.name for path in (workspace.cache / "wheels").glob(f"{project}-*.whl"))
     return fetch.listed(project, workspace)
 
 
-def _is_of(name: str, release: str) -> bool:
+def _is_of(name: str, version: str) -> bool:
     try:
-        return parse_wheel_filename(name)[1] == Version(release)
+        return parse_wheel_filename(name)[1] == Version(version)
     except InvalidWheelFilename:
         return False
 
@@ -164,7 +193,7 @@ def fill(lock: Lock, workspace: Workspace) -> Lock:
     """
     if lock.commit != UNKNOWN:
         return lock
-    refs = _refs(lock, workspace)
+    refs = asked(lock, workspace)
     if refs is None:
         raise LockError(
             f"the commit of {lock.requested_revision} stays unknown: {lock.url} is out of reach",

@@ -27,7 +27,7 @@ FLOORS = [
     ["subject", "index", "provenance", "revision", "snippets"],
     ["proof", "attest", "front", "repository", "target"],
     ["ground", "shelf", "serve", "upload"],
-    ["upstream_tests", "publish"],
+    ["upstream_tests", "publish", "matrix"],
     ["trial"],
     ["verbs"],
     ["__main__"],

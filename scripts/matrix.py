@@ -1,0 +1,133 @@
+"""Every patch on many releases: what would become of the series on each, from one base."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from packaging.utils import parse_wheel_filename
+
+from scripts import fetch, patched, postconditions, rebase, source, target
+from scripts.git import CommitId
+from scripts.lock import Lock
+from scripts.patched import Patched
+from scripts.rebase import WANTS_A_PERSON, Carried
+from scripts.source import Base, Route
+from scripts.workspace import Workspace
+
+BRANCH = "main"
+_PAGES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "pages"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+)
+UNDONE = "post-condition"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A patch on a release: its fate in one word, and what there is to know of it.
+
+    `given` says that it is what to expect once conflicts below it are settled.
+    """
+
+    patch: str
+    fate: str
+    details: tuple[str, ...]
+    given: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether nobody has to look at it."""
+        return self.fate not in {*map(str, WANTS_A_PERSON), UNDONE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A release, or upstream's main branch, with a cell for each patch, in the series' order."""
+
+    revision: str
+    commit: CommitId
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """The series as it is pinned, and what becomes of it on each release, oldest first."""
+
+    pinned: Lock
+    titles: Mapping[str, str]
+    columns: tuple[Column, ...]
+
+
+def locks(pinned: Lock, last: int, workspace: Workspace, route: Route) -> list[Lock]:
+    """The newest `last` releases, oldest first, and where git can be reached the branch main.
+
+    By the wheel route they are those of the package index, each with one wheel. Raises FetchError.
+    """
+    refs = None if route is Route.WHEEL else target.asked(pinned, workspace)
+    if refs is None:
+        names = fetch.listed(pinned.name, workspace)
+        versions = sorted({parse_wheel_filename(name)[1] for name in names})
+        final = [str(version) for version in versions if not version.is_prerelease]
+        return [target.of_index(one, pinned, workspace, wheels=1) for one in final[-last:]]
+    wanted = list(target.releases(refs).values())[-last:]
+    wanted += [BRANCH] if f"refs/heads/{BRANCH}" in refs else []
+    return [target.of_refs(one, refs, pinned, workspace, wheels=False) for one in wanted]
+
+
+def column(old: Patched, new: Base, workspace: Workspace) -> Column:
+    """What becomes of each patch of `old` on `new`. Raises SourceError."""
+    rebased = rebase.rebase(old, new, workspace)
+    result = patched.of_commits(new, rebased.series, rebased.commits)
+    source.complete(new, list(old.series.paths))
+    undone: dict[str, list[str]] = {}
+    for finding in postconditions.findings(result, rebased.series.patches):
+        undone.setdefault(finding.patch[:4], []).append(finding.what)
+    return Column(
+        revision=new.lock.requested_revision,
+        commit=new.lock.commit,
+        cells=tuple(_cell(one, undone.get(one.before.number, [])) for one in rebased.carried),
+    )
+
+
+def _cell(carried: Carried, undone: Sequence[str]) -> Cell:
+    details = [f"{one.path}: {one.kind}" for one in carried.conflicts]
+    if carried.unsettled:
+        details.append(f"given that {', '.join(carried.unsettled)} is settled")
+    return Cell(
+        patch=carried.before.number,
+        fate=UNDONE if undone else str(carried.fate),
+        details=(*details, *undone),
+        given=bool(carried.unsettled),
+    )
+
+
+def as_data(matrix: Matrix) -> dict[str, object]:
+    """The matrix for machines."""
+    return {
+        "from": matrix.pinned.requested_revision,
+        "patches": dict(matrix.titles),
+        "releases": [
+            {
+                "revision": column.revision,
+                "commit": column.commit,
+                "patches": {
+                    cell.patch: {"fate": cell.fate, "details": list(cell.details)}
+                    for cell in column.cells
+                },
+            }
+            for column in matrix.columns
+        ],
+    }
+
+
+def as_page(matrix: Matrix) -> str:
+    """The matrix as an HTML page that needs nothing else."""
+    page = _PAGES.get_template("matrix.html")
+    rows = [
+        (number, title, [(column, column.cells[place]) for column in matrix.columns])
+        for place, (number, title) in enumerate(matrix.titles.items())
+    ]
+    return page.render(matrix=matrix, rows=rows)
