@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from packaging.utils import parse_wheel_filename
+from packaging.version import Version
 
 from scripts import fetch, patched, postconditions, rebase, source, target
 from scripts.git import CommitId
@@ -68,13 +69,18 @@ def locks(pinned: Lock, last: int, workspace: Workspace, route: Route) -> list[L
     """
     refs = None if route is Route.WHEEL else target.asked(pinned, workspace)
     if refs is None:
-        names = fetch.listed(pinned.name, workspace)
-        versions = sorted({parse_wheel_filename(name)[1] for name in names})
-        final = [str(version) for version in versions if not version.is_prerelease]
-        return [target.of_index(one, pinned, workspace, wheels=1) for one in final[-last:]]
+        newest = published(pinned, workspace)[-last:]
+        return [target.of_index(str(one), pinned, workspace, wheels=1) for one in newest]
     wanted = list(target.releases(refs).values())[-last:]
     wanted += [BRANCH] if f"refs/heads/{BRANCH}" in refs else []
     return [target.of_refs(one, refs, pinned, workspace, wheels=False) for one in wanted]
+
+
+def published(pinned: Lock, workspace: Workspace) -> list[Version]:
+    """The final releases that the package index has, oldest first. Raises FetchError."""
+    names = fetch.listed(pinned.name, workspace)
+    versions = {parse_wheel_filename(name)[1] for name in names}
+    return sorted(version for version in versions if not version.is_prerelease)
 
 
 def column(old: Patched, new: Base, workspace: Workspace) -> Column:

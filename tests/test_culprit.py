@@ -218,3 +218,21 @@ def test_no_history_is_said(patched_project: Project) -> None:
     new = source.obtain(pinned, workspace, Route.GIT)
     with pytest.raises(SourceError, match="--offline was given"):
         span.between(base, new, offline)
+
+
+def test_by_wheels_it_is_the_first_release(patched_project: Project) -> None:
+    project = patched_project
+    project.upstream.release({"python/sglang/data.json": b"{}\n"}, "0.5.19", wheels=True)
+    project.upstream.release(BREAKS["context"], "0.5.20", wheels=True)
+    project.upstream.release(BREAKS["context"], "0.5.21", wheels=True)
+    project.upstream.repo.rename(project.upstream.repo.with_name("away"))
+    done = project.scripts("culprit", "0001", "--json")
+    assert done.returncode == 1, done.stderr
+    assert "releases are looked at, and not commits" in done.stderr
+    assert json.loads(done.stdout)["release"] == "0.5.20"
+    done = project.scripts("culprit", "0001", "--to", "v0.5.19")
+    assert done.returncode == 0
+    assert "0001 holds on each of 0.5.18, 0.5.19" in done.stdout
+    done = project.scripts("culprit", "0001", "--to", "v0.6")
+    assert done.returncode == 2
+    assert "give one of: v0.5.18, v0.5.19" in done.stderr
