@@ -48,33 +48,36 @@ def start(
     `leave` are the numbers of the patches that are left out. None where nothing stopped it.
     """
     source.complete(new)
-    with files.replacing(tree) as made:
-        worktree.make(old, made, workspace)
-        repo = worktree.repository(made, workspace)
-        worktree.take(repo, new.store, 1, f"{new.commit}:{NEW}")
-        for key, value in _SETTINGS.items():
-            repo.run("config", key, value)
-        (made / ".git" / "info").mkdir(exist_ok=True)
-        (made / ".git" / "info" / "attributes").write_text("*.py diff=python\n")
-        remembered = workspace.cache / "rr-cache"
-        remembered.mkdir(parents=True, exist_ok=True)
-        (made / ".git" / "rr-cache").symlink_to(remembered)
     rows = [
         f"pick {commit} {patch.title}\n"
         for patch, commit in zip(old.series.patches, old.commits, strict=True)
         if patch.number not in leave
     ]
-    repo = worktree.repository(tree, workspace)
-    with tempfile.NamedTemporaryFile("w", suffix=".todo") as todo:
-        todo.writelines(rows or ["noop\n"])
-        todo.flush()
-        options = ("--interactive", "--empty=keep", "--no-autosquash", "--no-autostash")
-        _git(
-            repo,
-            *("rebase", "--quiet", *options, "--onto", NEW, worktree.BASE, worktree.BRANCH),
-            sequence_editor=shlex.join(["cp", todo.name]),
-        )
-    return _as_far_as_it_goes(tree, workspace)
+    with files.replacing(tree) as made:
+        worktree.make(old, made, workspace)
+        repo = worktree.repository(made, workspace)
+        worktree.take(repo, new.store, 1, f"{new.commit}:{NEW}")
+        _set_up(repo, workspace)
+        with tempfile.NamedTemporaryFile("w", suffix=".todo") as todo:
+            todo.writelines(rows or ["noop\n"])
+            todo.flush()
+            options = ("--interactive", "--empty=keep", "--no-autosquash", "--no-autostash")
+            _git(
+                repo,
+                *("rebase", "--quiet", *options, "--onto", NEW, worktree.BASE, worktree.BRANCH),
+                sequence_editor=shlex.join(["cp", todo.name]),
+            )
+        return _as_far_as_it_goes(made, workspace)
+
+
+def _set_up(repo: Repository, workspace: Workspace) -> None:
+    for key, value in _SETTINGS.items():
+        repo.run("config", key, value)
+    (repo.git_dir / "info").mkdir(exist_ok=True)
+    (repo.git_dir / "info" / "attributes").write_text("*.py diff=python\n")
+    remembered = workspace.cache / "rr-cache"
+    remembered.mkdir(parents=True, exist_ok=True)
+    (repo.git_dir / "rr-cache").symlink_to(remembered)
 
 
 def go_on(tree: Path, workspace: Workspace) -> Stop | None:

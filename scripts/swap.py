@@ -64,6 +64,8 @@ def _finish(workspace: Workspace) -> bool:
             )
     for number, (path, _, after) in enumerate(manifest):
         place = workspace.root / path
+        for left_over in place.parent.glob(f".{place.name}.*.new"):
+            files.remove(left_over)
         if after is None:
             place.unlink(missing_ok=True)
         elif _id(_read(workspace, path)) != after:

@@ -1,6 +1,10 @@
 """The bump from its command line: lock and series together, or nothing; and it explains itself."""
 
+import hashlib
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -521,3 +525,113 @@ def test_where_only_the_package_index_is_reachable(patched_project: Project) -> 
     verified = project.scripts("lock", "--verify")
     assert verified.returncode == 0, verified.stderr
     assert project.lock().commit == commit
+
+
+KILLED = """
+import os, signal, sys
+from scripts.__main__ import main
+left = int(sys.argv[1])
+def watch(event, arguments):
+    global left
+    if event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir"):
+        left -= 1
+        if left < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(watch)
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def killed_after(project: Project, changes: int, *words: str) -> int:
+    """Run the command line and kill it at a change of the file system; its return code."""
+    return subprocess.run(
+        [sys.executable, "-c", KILLED, str(changes), *words, "--root", str(project.root)],
+        cwd=Path(__file__).parent.parent,
+        env=project.environment(),
+        capture_output=True,
+        check=False,
+    ).returncode
+
+
+@pytest.mark.parametrize("start", range(0, 17, 6))
+def test_a_kill_at_any_moment(patched_project: Project, start: int) -> None:
+    project = patched_project
+    old = checkout(project)
+    project.upstream.release(ABOVE, "0.5.19")
+    assert bump(project, "v0.5.19", "--dry-run")["patches"]  # everything is in the store now
+    seen = set()
+    for changes in range(start, 400, 17):
+        for path in [*project.patchset.glob("*.patch"), project.root / "CHANGELOG.md"]:
+            path.unlink(missing_ok=True)
+        for name, content in old.items():
+            folder = project.root if name == "upstream.lock" else project.patchset
+            (folder / name).write_bytes(content)
+        code = killed_after(project, changes, "bump", "v0.5.19")
+        assert project.scripts("status").returncode == 0
+        new = project.lock().version == "0.5.19"
+        if not new:
+            assert checkout(project) == old
+            assert bump(project, "v0.5.19")["done"]
+        assert bump(project, "v0.5.19")["same"]
+        final = checkout(project)
+        seen.add(tuple(sorted(final.items())))
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+    assert len(seen) == 1, "wherever it was killed, it came to the same end"
+
+
+@pytest.mark.parametrize("start", range(0, 13, 6))
+def test_a_kill_on_the_way_to_a_conflict(patched_project: Project, start: int) -> None:
+    project = patched_project
+    old = checkout(project)
+    project.upstream.release(OURS_OTHERWISE, "0.5.19")
+    assert bump(project, "v0.5.19", "--dry-run", rc=1)
+    for changes in range(start, 400, 13):
+        code = killed_after(project, changes, "bump", "v0.5.19")
+        assert checkout(project) == old
+        status = project.scripts("status")
+        assert status.returncode == 0, status.stderr
+        if "under way" in status.stdout:
+            done = project.scripts("bump", "--continue")
+            assert done.returncode in (1, 8)
+            assert (
+                "is not resolved: python/sglang/sizes.py" in done.stderr or "stopped" in done.stdout
+            )
+            assert project.scripts("bump", "--abort").returncode == 0
+        assert checkout(project) == old
+        assert not tree(project).exists()
+        if code != -signal.SIGKILL:
+            break
+    found = bump(project, "v0.5.19", rc=1)
+    assert found["waits"]
+
+
+CUT = """
+import os, subprocess, sys
+pack = subprocess.Popen(["git-upload-pack", *sys.argv[1:]], stdout=subprocess.PIPE)
+left = 5000
+while left > 0 and (some := os.read(pack.stdout.fileno(), left)):
+    os.write(1, some)
+    left -= len(some)
+pack.kill()
+"""
+
+
+def test_a_network_that_is_cut(patched_project: Project, tmp_path: Path) -> None:
+    """The host's side of the fetch ends in the middle; a second run has it all."""
+    project = patched_project
+    assert project.scripts("apply").returncode == 0
+    before = checkout(project)
+    noise = hashlib.shake_128(b"noise").hexdigest(20_000).encode()
+    project.upstream.release({SIZES: b"# %b\n" % noise + FILES[SIZES]}, "0.5.19")
+    cut = tmp_path / "upload-pack"
+    cut.write_text(f"#!{sys.executable}\n{CUT}")
+    cut.chmod(0o755)
+    config = tmp_path / "gitconfig"
+    config.write_text(f'[remote "origin"]\n\tuploadpack = {cut}\n')
+    done = project.scripts("bump", "v0.5.19", GIT_CONFIG_GLOBAL=str(config))
+    assert done.returncode == 6, (done.stdout, done.stderr)
+    assert "could not be fetched" in done.stderr
+    assert checkout(project) == before
+    assert bump(project, "v0.5.19")["done"]

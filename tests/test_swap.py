@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def state(workspace: Workspace) -> dict[str, bytes]:
-    paths = [workspace.lock, *sorted(workspace.patchset.glob("[!.]*"))]
+    paths = [workspace.lock, *sorted(workspace.patchset.iterdir())]
     return {str(path.relative_to(workspace.root)): path.read_bytes() for path in paths}
 
 
