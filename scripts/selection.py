@@ -30,12 +30,14 @@ class Known:
     """What is known of upstream's test files, from the lists in upstream-tests/.
 
     `deselect` are never run, `alone` need a process of their own, `also` run well on a CPU though
-    upstream does not register them for one.
+    upstream does not register them for one. `affected` are reached by this series though no import
+    shows it.
     """
 
     deselect: tuple[str, ...]
     alone: frozenset[str]
     also: tuple[str, ...]
+    affected: tuple[str, ...] = ()
 
 
 def known(folder: Path) -> Known:
@@ -44,6 +46,7 @@ def known(folder: Path) -> Known:
         deselect=_lines(folder / "deselect.txt"),
         alone=frozenset(_lines(folder / "alone.txt")),
         also=_lines(folder / "also.txt"),
+        affected=_lines(folder / "affected.txt"),
     )
 
 
@@ -62,7 +65,9 @@ def named(name: Name, tree: Path, graph: Graph, touched: Sequence[str], lists: K
     unit = [path for path in everything if path.startswith(f"{UNIT}/")]
     cpu = {path for path in unit if registration((tree / path).read_bytes()) is not None}
     cpu |= everything & set(lists.also)
-    return sorted(cpu if name is Name.CPU else cpu & affected(graph, touched))
+    if name is Name.CPU:
+        return sorted(cpu)
+    return sorted((cpu & affected(graph, touched)) | (everything & set(lists.affected)))
 
 
 def affected(graph: Graph, touched: Sequence[str]) -> set[str]:

@@ -71,6 +71,18 @@ def test_a_hub_leads_to_its_direct_importers_alone(tree: Path) -> None:
     assert "test_user.py" not in named(Name.AFFECTED, tree)
 
 
+def test_what_no_import_shows_can_be_listed(tree: Path) -> None:
+    lists = Known(
+        deselect=(),
+        alone=frozenset(),
+        also=(),
+        affected=(f"{UNIT}/test_far.py", f"{UNIT}/gone.py"),
+    )
+    before = set(named(Name.AFFECTED, tree))
+    assert set(named(Name.AFFECTED, tree, lists)) - before == {"test_far.py"}
+    assert named(Name.CPU, tree, lists) == named(Name.CPU, tree)
+
+
 def test_cpu_is_what_upstream_registers(tree: Path) -> None:
     found = named(Name.CPU, tree)
     assert "test_far.py" in found
@@ -165,5 +177,8 @@ def test_lists(tmp_path: Path) -> None:
     (tmp_path / "deselect.txt").write_text("# never\na.py  # why\n\nb.py::c\n")
     (tmp_path / "alone.txt").write_text("a.py\n")
     (tmp_path / "also.txt").write_text("")
+    (tmp_path / "affected.txt").write_text("d.py\n")
     found = selection.known(tmp_path)
-    assert found == Known(deselect=("a.py", "b.py::c"), alone=frozenset({"a.py"}), also=())
+    assert found == Known(
+        deselect=("a.py", "b.py::c"), alone=frozenset({"a.py"}), also=(), affected=("d.py",)
+    )
