@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from scripts.errors import PublishError
+from scripts.lock import UNKNOWN
 from scripts.sbom import Bill, Item
 
 
@@ -23,8 +24,8 @@ class Notes:
 
     @property
     def commit_link(self) -> str | None:
-        """The commit's page, as the usual git hosts name it; None where `url` is no web page."""
-        if not self.url.startswith("https://"):
+        """The commit's page, as the usual git hosts name it; None where there is none to name."""
+        if not self.url.startswith("https://") or self.commit == UNKNOWN:
             return None
         return f"{self.url.removesuffix('/').removesuffix('.git')}/commit/{self.commit}"
 

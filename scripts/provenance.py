@@ -12,6 +12,7 @@ from packageurl import PackageURL
 
 from scripts.errors import VerifyError
 from scripts.facts import Facts
+from scripts.lock import UNKNOWN
 
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
@@ -42,12 +43,16 @@ class Statement:
 def of(facts: Facts) -> Statement:
     """What the wheel itself says of its making: the bill inside it."""
     bill = facts.bill
-    commit = Material(
-        name="commit",
-        algorithm="gitCommit",
-        digest=bill.commit,
-        uri=f"git+{bill.url}@{bill.commit}",
-    )
+    commit = [
+        Material(
+            name="commit",
+            algorithm="gitCommit",
+            digest=known,
+            uri=f"git+{bill.url}@{known}",
+        )
+        for known in [bill.commit]
+        if known != UNKNOWN
+    ]
     patches = (
         Material(name=item.name, algorithm="sha256", digest=item.sha256) for item in bill.items
     )
@@ -68,7 +73,7 @@ def of(facts: Facts) -> Statement:
         name=facts.name,
         sha256=facts.sha256,
         how="overlay" if base else "source",
-        materials=(*base, commit, *patches),
+        materials=(*base, *commit, *patches),
     )
 
 

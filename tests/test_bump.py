@@ -520,6 +520,10 @@ def test_where_only_the_package_index_is_reachable(patched_project: Project) -> 
     built_wheel = project.scripts("build-wheel")
     assert built_wheel.returncode == 0, built_wheel.stderr
     assert "UNKNOWN" in built_wheel.stderr
+    published = project.scripts("publish")
+    assert published.returncode == 0, published.stderr
+    (statement,) = (project.root / "index").rglob("*.statement.json")
+    assert "gitCommit" not in statement.read_text()
     assert project.scripts("lock", "--verify").returncode == 3
     away.rename(project.upstream.repo)
     verified = project.scripts("lock", "--verify")
