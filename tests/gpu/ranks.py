@@ -50,7 +50,8 @@ class Seat:
         say(f"rank {self.rank} of {self.world_size}: {what}", since=self.started)
 
     def join(self) -> None:
-        """Enter the group; on a GPU, with a context of its own."""
+        """Enter the group with a share of the processors; on a GPU, with a context of its own."""
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // self.world_size))
         if self.device == "cuda":
             torch.cuda.set_device(0)
             torch.zeros(1, device="cuda")
@@ -117,6 +118,7 @@ def _stop(processes: list[SpawnProcess]) -> None:
     for process in alive:
         if process.pid is not None:
             os.kill(process.pid, signal.SIGUSR1)
+            time.sleep(0.1)  # one stack after another
     end = time.monotonic() + LAST_WORDS
     while any(process.is_alive() for process in alive) and time.monotonic() < end:
         time.sleep(0.1)
