@@ -34,6 +34,7 @@ class Workspace:
 def create_workspace(
     *, max_token_num: int, hidden_dim: int, group: Any, comm_backend: Any, **_: Any
 ) -> Workspace:
+    dist.barrier(group)  # the ranks exchange handles: one that is alone in here waits
     return Workspace(group, max_token_num * hidden_dim)
 
 

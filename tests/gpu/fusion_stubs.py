@@ -110,8 +110,13 @@ def load(python: Path, server: Server, device: str) -> tuple[Any, Any]:
 
 
 def _for_layernorm() -> None:
-    def forward(norm: Any, *given: Any, **named: Any) -> Any:
-        return norm.forward_native(*given, **named)
+    def forward(norm: Any, x: Any, residual: Any, addition: Any) -> Any:
+        # As sgl_kernel's, which writes to what it was given.
+        for given, result in zip(
+            (x, residual), norm.forward_native(x, residual, addition), strict=True
+        ):
+            given.copy_(result)
+        return x, residual
 
     base = type("BaseFusedOp", (torch.nn.Module,), {"forward": forward})
     tree.stand_in("sglang.kernels.fused_op", BaseFusedOp=base)
