@@ -29,7 +29,7 @@ from tests.gpu.tree import replaced
 
 HIDDEN = 4096
 MAX_TOKENS = 2048
-TOKENS = (1, 3, 16, 128, MAX_TOKENS)  # one-shot and two-shot
+TOKENS = (1, 3, 16, 128, MAX_TOKENS)  # the last goes two-shot from 4 ranks on, the others one-shot
 EPSILON = 1e-6
 TOLERANCE = 1e-2  # relative, of bfloat16 values
 PROMPTLY = 20  # seconds
