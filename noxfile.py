@@ -146,7 +146,7 @@ def gpu_tests(session: nox.Session) -> None:
     """Several ranks on one GPU, with the torch that the machine has; skips where there is none."""
     _scripts(session, "apply")
     _install(session, "tests")
-    session.run("python", "-m", "pytest", "-rs", "tests/test_gpu.py")
+    session.run("python", "-m", "pytest", "-rsP", "tests/test_gpu.py")
 
 
 @nox.session
