@@ -16,7 +16,7 @@ _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(rb"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)\n")
 _BODY = re.compile(rb"^(?:@@ |GIT binary patch$)", re.MULTILINE)
 _INDEX = re.compile(r"index ([0-9a-f]+)\.\.([0-9a-f]+)(?: ([0-7]{6}))?")
-_MODES = frozenset({"100644", "100755", "120000"})
+MODES = frozenset({"100644", "100755", "120000"})
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
@@ -214,7 +214,7 @@ def _check(change: FileChange) -> None:
     for path in change.paths:
         check_path(path)
     for mode in (change.old_mode, change.new_mode, change.mode):
-        if mode is not None and mode not in _MODES:
+        if mode is not None and mode not in MODES:
             raise Malformed(f"{change.path}: mode {mode} is no file's (a submodule?)")
     if change.pre and change.post and not change.body and change.pre != change.post:
         raise Malformed(f"{change.path}: no hunk (a binary file wants --binary)")

@@ -42,7 +42,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Planned:
-    """A section as git is to apply it; `pre` is the blob to put there first, None: what is there."""
+    """A section as git is to apply it; `pre` is the blob to put there first, if another."""
 
     text: bytes
     pre: BlobId | None = None
@@ -51,7 +51,7 @@ class _Planned:
 
 def fit(edits: Sequence[FileEdit], onto: str, tree: Tree, store: Repository, find: Find) -> Fitted:
     """Apply `edits` to the tree `onto`, of which `tree` are the files. Raises Misfit."""
-    planned = [_plan(one, tree, store, find) for one in edits]
+    planned = _plan_all(edits, tree, store, find)
     with tempfile.TemporaryDirectory() as folder:
         index = _Index(store, Path(folder) / "index", onto)
         before = index.write()
@@ -63,13 +63,26 @@ def fit(edits: Sequence[FileEdit], onto: str, tree: Tree, store: Repository, fin
         origin = index.put(wanted, tree) if wanted else before
         made = index.apply(b"".join(plan.text for plan in planned))
     notes = [note for plan in planned for note in plan.notes]
-    if origin == before:
-        result = made
-    else:
-        result = _merge(store, made=made, origin=origin, onto=before)
+    result = made if origin == before else _merge(store, made=made, origin=origin, onto=before)
     if result == before:
         raise Misfit(Reason.UPSTREAM, "it changes nothing: all of it is there")
     return Fitted(tree=result, origin=origin, made=made, notes=tuple(notes))
+
+
+def _plan_all(
+    edits: Sequence[FileEdit], tree: Tree, store: Repository, find: Find
+) -> list[_Planned]:
+    planned, misfits = [], []
+    for edit in edits:
+        try:
+            planned.append(_plan(edit, tree, store, find))
+        except Misfit as misfit:
+            misfits.append(misfit)
+    if misfits:
+        said = "\n".join(one.what for one in misfits[:5])
+        more = f"\nand {len(misfits) - 5} files more" if len(misfits) > 5 else ""
+        raise Misfit(misfits[0].reason, said + more, then=misfits[0].then) from misfits[0]
+    return planned
 
 
 def _merge(store: Repository, *, made: str, origin: str, onto: str) -> str:
@@ -82,6 +95,9 @@ def _merge(store: Repository, *, made: str, origin: str, onto: str) -> str:
 
 def _plan(edit: FileEdit, tree: Tree, store: Repository, find: Find) -> _Planned:
     section = edit.section
+    modes = {value for key, value in section.fields.items() if key.endswith(" mode")}
+    if not modes <= diff.MODES or section.fields.get("index", "").endswith(" 160000"):
+        raise Misfit(Reason.UNREADABLE, f"{edit.path}: no file (a submodule?)")
     if edit.old is None:
         if edit.path in tree:
             raise Misfit(Reason.CONFLICT, f"adds {edit.path}, which is there already")

@@ -1,0 +1,170 @@
+"""Why a foreign patch does not go on top of a series: the reason behind what git says of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scripts import fit, place
+from scripts.git import CommitId, Entry, Repository, Tree
+from scripts.level import FileEdit
+from scripts.misfit import Misfit, Reason
+from scripts.origin import AtHand
+
+_BARE = frozenset({Reason.CONFLICT, Reason.UPSTREAM, Reason.SPACE, Reason.SEVERAL, Reason.SYMBOL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """The tree after a patch; `name` is "" for the base, `given` tells a patch of this run."""
+
+    name: str
+    tree: str
+    given: bool = False
+
+
+def explain(
+    edits: Sequence[FileEdit], misfit: Misfit, states: Sequence[State], hand: AtHand
+) -> Misfit:
+    """The reason for `misfit`, which `edits` met on the last of `states`; the first is the base."""
+    if misfit.reason not in _BARE:
+        return misfit
+    paths = sorted({path for edit in edits for path in (edit.old, edit.new) if path})
+    trees = [hand.store.tree(CommitId(state.tree), paths) for state in states]
+    found = _there_already(edits, states, trees, hand.store)
+    if found is None and misfit.reason is not Reason.SPACE:
+        found = _in_conflict(edits, misfit, states, trees, hand)
+    return found or _of_another_release(edits, misfit, hand) or misfit
+
+
+def _there_already(
+    edits: Sequence[FileEdit], states: Sequence[State], trees: Sequence[Tree], store: Repository
+) -> Misfit | None:
+    """The first state from which on all of a patch is there."""
+    there = [_is_in(edits, tree, store) for tree in trees]
+    if not there[-1]:
+        return None
+    since = len(there) - 1
+    while since and there[since - 1]:
+        since -= 1
+    state = states[since]
+    drop = "leave it out of the list"
+    if not _adds(edits):
+        what = "what it takes out is not there"
+        where = f"after {state.name}" if state.name else "in upstream's tree"
+        reason = Reason.IN_SERIES if state.name else Reason.UPSTREAM
+        return Misfit(reason, f"{what} {where}", then=drop)
+    if not state.name:
+        return Misfit(Reason.UPSTREAM, "the pinned commit has all of it", then=drop)
+    if state.given:
+        return Misfit(Reason.TWICE, f"{state.name} has all of it", then=drop)
+    return Misfit(Reason.IN_SERIES, f"{state.name} has all of it", then=drop)
+
+
+def _adds(edits: Sequence[FileEdit]) -> bool:
+    lines = (line for edit in edits for hunk in edit.section.hunks for line in hunk.lines)
+    return any(line.startswith(b"+") for line in lines) or any(
+        edit.section.binary or edit.section.renamed for edit in edits
+    )
+
+
+def _is_in(edits: Sequence[FileEdit], tree: Tree, store: Repository) -> bool:
+    return all(_one_is_in(edit, tree, store) for edit in edits)
+
+
+def _one_is_in(edit: FileEdit, tree: Tree, store: Repository) -> bool:
+    if edit.new is None:
+        return edit.old not in tree
+    if edit.new not in tree or (edit.old != edit.new and edit.old in tree):
+        return False
+    entry, mode = tree[edit.new], edit.section.fields.get("new mode")
+    if mode and entry.mode != mode:
+        return False
+    return _content_is_in(edit, entry, store)
+
+
+def _content_is_in(edit: FileEdit, entry: Entry, store: Repository) -> bool:
+    before, after = edit.section.blobs
+    if not edit.section.hunks or (after and entry.blob.startswith(after)):
+        return entry.blob.startswith(after) and before != after if after else True
+    content = store.objects().read(entry.blob)
+    hunks = fit.adapted(edit, content)
+    rows = place.lines(content)
+    if edit.old is None:
+        return [line for hunk in hunks for line in hunk.after] == rows
+    return place.undone(hunks, rows) == len(hunks) and not place.exact(hunks, rows)
+
+
+def _in_conflict(
+    edits: Sequence[FileEdit],
+    misfit: Misfit,
+    states: Sequence[State],
+    trees: Sequence[Tree],
+    hand: AtHand,
+) -> Misfit | None:
+    """The patch after which it no longer applies, where it does before."""
+    for number in reversed(range(len(states) - 1)):
+        if trees[number] == trees[number + 1]:
+            continue
+        if _applies(edits, states[number], trees[number], hand):
+            culprit = states[number + 1].name
+            before = f"after {states[number].name}" if number else "on the pinned commit"
+            return Misfit(
+                Reason.SERIES,
+                f"it applies {before}, and no longer after {culprit}:\n{misfit.what}",
+                then=f"make it again on top of {culprit} (nox -s apply)",
+            )
+    return None
+
+
+def _applies(edits: Sequence[FileEdit], state: State, tree: Tree, hand: AtHand) -> bool:
+    if any(edit.old and edit.old not in tree for edit in edits):
+        return False
+    try:
+        fit.fit(edits, state.tree, tree, hand.store, hand.find)
+    except Misfit:
+        return False
+    return True
+
+
+def _of_another_release(edits: Sequence[FileEdit], misfit: Misfit, hand: AtHand) -> Misfit | None:
+    wanted = {edit.old: edit.section.blobs[0] for edit in edits if edit.old and edit.section.hunks}
+    stamped = {path: digits for path, digits in wanted.items() if len(digits) >= 7}
+    if stamped and len(stamped) == len(wanted):
+        names, story = hand.holding(stamped), hand.story(stamped)
+        proof = "the files that its index lines name are there"
+    else:
+        names, story = hand.fitting(edits), None
+        proof = "all its hunks stand there at their lines"
+        if not names:
+            story = hand.story_of_context(edits)
+    return _release(names, story, proof, misfit, hand) if wanted else None
+
+
+def missing(paths: Sequence[str], misfit: Misfit, hand: AtHand) -> Misfit:
+    """The reason for files that are not in the tree."""
+    names = hand.with_paths(paths)
+    made = [step for path in paths for step in hand.steps(path)[-1:]]
+    story = None
+    if made and len(made) == len(paths) and not names:
+        first = hand.steps(paths[0])
+        gone = not first[0].after.strip("0")
+        story = (
+            f"commit {first[0]} removed {paths[0]}"
+            if gone
+            else f"commit {made[0]} added {paths[0]}"
+        )
+    return _release(names, story, f"which has {', '.join(paths)}", misfit, hand) or misfit
+
+
+def _release(
+    names: Sequence[str], story: str | None, proof: str, misfit: Misfit, hand: AtHand
+) -> Misfit | None:
+    if not names and not story:
+        return None
+    here = hand.lock.requested_revision
+    made = f"made for {' or '.join(names[:3])}, not {here}: {proof}" if names else ""
+    said = "; ".join(part for part in (made, story) if part)
+    return Misfit(
+        Reason.RELEASE,
+        f"{said}\n{misfit.what}",
+        then=f"rebase it to {here} where it was made, or move upstream.lock (nox -s bump)",
+    )
