@@ -168,19 +168,23 @@ class _Run:
     ) -> Misfit:
         if misfit.reason is Reason.MISSING:
             return explain.missing(misfit.what.split(", "), misfit, self._hand)
-        return explain.explain(edits, misfit, self._states[:states], self._hand)
+        title = given.letter.title if given.letter else ""
+        return explain.explain(edits, misfit, self._states[:states], self._hand, title=title)
 
 
 def _refuse_other_symbol(was: Patch, now: Patch, store: Repository, given: Given) -> None:
     objects = store.objects()
     for move in edit.moves(edit.edits(was, objects), edit.edits(now, objects)):
-        sides = [
-            f"{one.path} in {one.symbol or '(module)'}" if one else "(nowhere)"
+        was_in, is_in = (
+            f"{one.path} in {one.symbol or '(module)'}" if one else ""
             for one in (move.before, move.after)
-        ]
+        )
+        what = f"the merge puts an edit of {was_in or 'nowhere'} to {is_in}"
+        if not is_in:
+            what = f"the merge leaves nothing of its edit of {was_in}: part of it is there already"
         raise Misfit(
             Reason.SYMBOL,
-            f"the merge puts an edit of {sides[0]} to {sides[1]}",
+            what,
             then=f"look at it; --accept {given.label} where it is right",
         )
 

@@ -9,7 +9,7 @@ from scripts.level import FileEdit
 from scripts.misfit import Misfit, Reason
 from scripts.origin import AtHand
 
-_BARE = frozenset({Reason.CONFLICT, Reason.UPSTREAM, Reason.SPACE, Reason.SEVERAL, Reason.SYMBOL})
+_BARE = frozenset({Reason.CONFLICT, Reason.UPSTREAM, Reason.SPACE, Reason.SEVERAL})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,29 +22,56 @@ class State:
 
 
 def explain(
-    edits: Sequence[FileEdit], misfit: Misfit, states: Sequence[State], hand: AtHand
+    edits: Sequence[FileEdit],
+    misfit: Misfit,
+    states: Sequence[State],
+    hand: AtHand,
+    *,
+    title: str = "",
 ) -> Misfit:
-    """The reason for `misfit`, which `edits` met on the last of `states`; the first is the base."""
+    """The reason for `misfit`, which `edits` met on the last of `states`; the first is the base.
+
+    `title` is the patch's own.
+    """
     if misfit.reason not in _BARE:
         return misfit
     paths = sorted({path for edit in edits for path in (edit.old, edit.new) if path})
     trees = [hand.store.tree(CommitId(state.tree), paths) for state in states]
-    found = _there_already(edits, states, trees, hand.store)
+    found = _there_already(edits, states, trees, hand)
     if found is None and misfit.reason is not Reason.SPACE:
         found = _in_conflict(edits, misfit, states, trees, hand)
-    return found or _of_another_release(edits, misfit, hand) or misfit
+    if found is None:
+        found = _of_another_release(edits, misfit, hand) or _unknown(edits, misfit, hand)
+        namesake = hand.namesake(title, paths)
+        if namesake:
+            here = hand.lock.requested_revision
+            what = f"{found.what}\ncommit {namesake} has the same title, and is in {here}"
+            return Misfit(found.reason, what, then=found.then)
+    return found
+
+
+def _unknown(edits: Sequence[FileEdit], misfit: Misfit, hand: AtHand) -> Misfit:
+    stamped = any(edit.section.blobs[0] for edit in edits)
+    if misfit.then or hand.past is not None or not stamped:
+        return misfit
+    then = "--repository CLONE: what it was made from is in no release at hand, a clone may tell"
+    return Misfit(misfit.reason, misfit.what, then=then)
 
 
 def _there_already(
-    edits: Sequence[FileEdit], states: Sequence[State], trees: Sequence[Tree], store: Repository
+    edits: Sequence[FileEdit], states: Sequence[State], trees: Sequence[Tree], hand: AtHand
 ) -> Misfit | None:
     """The first state from which on all of a patch is there."""
-    there = [_is_in(edits, tree, store) for tree in trees]
-    if not there[-1]:
+    since = len(states)
+    known = False
+    for number in reversed(range(len(states))):
+        if since == len(states) or trees[number] != trees[number + 1]:
+            known = _is_in(edits, states[number], trees[number], hand)
+        if not known:
+            break
+        since = number
+    if since == len(states):
         return None
-    since = len(there) - 1
-    while since and there[since - 1]:
-        since -= 1
     state = states[since]
     drop = "leave it out of the list"
     if not _adds(edits):
@@ -66,8 +93,11 @@ def _adds(edits: Sequence[FileEdit]) -> bool:
     )
 
 
-def _is_in(edits: Sequence[FileEdit], tree: Tree, store: Repository) -> bool:
-    return all(_one_is_in(edit, tree, store) for edit in edits)
+def _is_in(edits: Sequence[FileEdit], state: State, tree: Tree, hand: AtHand) -> bool:
+    """Whether what the patch leaves is there, or a merge of it changes nothing."""
+    if all(_one_is_in(edit, tree, hand.store) for edit in edits):
+        return True
+    return _misfit(edits, state, tree, hand) is Reason.UPSTREAM
 
 
 def _one_is_in(edit: FileEdit, tree: Tree, store: Repository) -> bool:
@@ -104,7 +134,7 @@ def _in_conflict(
     for number in reversed(range(len(states) - 1)):
         if trees[number] == trees[number + 1]:
             continue
-        if _applies(edits, states[number], trees[number], hand):
+        if _misfit(edits, states[number], trees[number], hand) is None:
             culprit = states[number + 1].name
             before = f"after {states[number].name}" if number else "on the pinned commit"
             return Misfit(
@@ -115,14 +145,15 @@ def _in_conflict(
     return None
 
 
-def _applies(edits: Sequence[FileEdit], state: State, tree: Tree, hand: AtHand) -> bool:
+def _misfit(edits: Sequence[FileEdit], state: State, tree: Tree, hand: AtHand) -> Reason | None:
+    """Why git does not take a patch at `state`; None where it does."""
     if any(edit.old and edit.old not in tree for edit in edits):
-        return False
+        return Reason.MISSING
     try:
         fit.fit(edits, state.tree, tree, hand.store, hand.find)
-    except Misfit:
-        return False
-    return True
+    except Misfit as misfit:
+        return misfit.reason
+    return None
 
 
 def _of_another_release(edits: Sequence[FileEdit], misfit: Misfit, hand: AtHand) -> Misfit | None:
@@ -142,17 +173,21 @@ def _of_another_release(edits: Sequence[FileEdit], misfit: Misfit, hand: AtHand)
 def missing(paths: Sequence[str], misfit: Misfit, hand: AtHand) -> Misfit:
     """The reason for files that are not in the tree."""
     names = hand.with_paths(paths)
-    made = [step for path in paths for step in hand.steps(path)[-1:]]
-    story = None
-    if made and len(made) == len(paths) and not names:
-        first = hand.steps(paths[0])
-        gone = not first[0].after.strip("0")
-        story = (
-            f"commit {first[0]} removed {paths[0]}"
-            if gone
-            else f"commit {made[0]} added {paths[0]}"
-        )
-    return _release(names, story, f"which has {', '.join(paths)}", misfit, hand) or misfit
+    here = hand.lock.requested_revision
+    told = []
+    for path in paths:
+        if steps := hand.steps(path):
+            gone = not steps[0].after.strip("0")
+            step, did = (steps[0], "removed") if gone else (steps[-1], "added")
+            told.append(f"commit {step} {did} {path}")
+    if not names and not told:
+        return misfit
+    where = [f"{' or '.join(names[:3])} has {', '.join(paths)}, not {here}"] if names else []
+    return Misfit(
+        Reason.RELEASE,
+        "; ".join([*where, *told]) + f"\nnot in the tree: {', '.join(paths)}",
+        then=f"rebase it to {here} where it was made, or move upstream.lock (nox -s bump)",
+    )
 
 
 def _release(

@@ -111,6 +111,17 @@ class AtHand:
         self.look_up([path])
         return self._steps.get(path, ())
 
+    def namesake(self, title: str, paths: Sequence[str]) -> Step | None:
+        """The commit behind the pinned one that changed one of `paths` and has the same title."""
+        wanted = _plain(title)
+        for step in (step for path in paths for step in self.steps(path)):
+            if wanted and wanted == _plain(step.title) and self._is_here(step):
+                return step
+        return None
+
+    def _is_here(self, step: Step) -> bool:
+        return self.past is not None and _is_in(self.past, step.commit, self.lock.commit)
+
     def story(self, wanted: Mapping[str, str]) -> str | None:
         """What the history says of when the blobs of `wanted` were there, as a clause."""
         made = {path: self._made(path, digits) for path, digits in wanted.items()}
@@ -141,7 +152,7 @@ class AtHand:
         if not made or len(made) < len(wanted) or self.past is None:
             return None
         here = self.lock.requested_revision
-        later = [step for step in made if not _is_in(self.past, step.commit, self.lock.commit)]
+        later = [step for step in made if not self._is_here(step)]
         if later:
             newest = _last(self.past, later)
             return f"made for upstream after commit {newest}, not in {here}"
@@ -152,11 +163,14 @@ class AtHand:
         return None
 
     def _replaced(self, path: str, digits: str) -> Step | None:
-        assert self.past is not None
-        for step in self.steps(path):
-            if step.before.startswith(digits) and _is_in(self.past, step.commit, self.lock.commit):
-                return step
-        return None
+        gone = (step for step in self.steps(path) if step.before.startswith(digits))
+        return next((step for step in gone if self._is_here(step)), None)
+
+
+def _plain(title: str) -> str:
+    """A title without tags before it and pull requests behind it, in one case."""
+    bare = re.sub(r"^(?:\[[^]]*\]\s*)+|(?:\s*\(#\d+\))+$", "", title.strip())
+    return bare.casefold()
 
 
 def _fits(edit: FileEdit, content: bytes) -> bool:

@@ -182,7 +182,9 @@ def one_reason(answers: Sequence[Answer]) -> str | None:
 def show(answers: Sequence[Answer], below: Patched, *, written: bool) -> Iterator[RenderableType]:
     """What became of each patch, for people."""
     lost = [one for one in answers if one.misfit]
-    table = Table("patch", "becomes", "notes", title=f"on {below.base.lock.requested_revision}")
+    table = Table(title=f"on {below.base.lock.requested_revision}")
+    for column in ("patch", "becomes", "notes"):
+        table.add_column(column, overflow="fold")
     for one in answers:
         becomes = one.patch.name if one.patch else f"({one.misfit.reason})" if one.misfit else ""
         table.add_row(one.given.label, becomes, "\n".join(one.notes))
