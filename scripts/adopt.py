@@ -1,6 +1,6 @@
 """Other people's patches taken into the series as commits on top of it, in the order given."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from scripts import edit, explain, export, files, fit, level, patched, rebase, repeat, source, swap
@@ -11,7 +11,7 @@ from scripts.fit import Fitted
 from scripts.git import CommitId, Repository, Tree
 from scripts.given import Given, Terms
 from scripts.level import FileEdit, Level
-from scripts.misfit import Misfit, Reason
+from scripts.misfit import THERE, Misfit, Reason
 from scripts.origin import AtHand
 from scripts.patch import Patch
 from scripts.patched import Patched
@@ -45,8 +45,10 @@ def attempt(
             answers.append(run.take(one))
             advance(number)
     with workspace.progress("look for reasons"):
-        answers = [run.explained(one) for one in answers]
-    return _exported(below, answers)
+        run.look_up()
+        reasons = run.reasons()
+    told = [replace(one, misfit=reasons.get(one.given.label, one.misfit)) for one in answers]
+    return _exported(below, told)
 
 
 def _touched(given: Sequence[Given], tree: Tree, terms: Terms) -> list[str]:
@@ -67,6 +69,25 @@ def _touched(given: Sequence[Given], tree: Tree, terms: Terms) -> list[str]:
         if (path := Level(strip=strip, folder=folder).path(name))
     }
     return sorted(path for path in paths if path in tree)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failed:
+    """A patch that does not fit; `states` is how many trees there were when it was tried."""
+
+    given: Given
+    edits: tuple[FileEdit, ...]
+    misfit: Misfit
+    states: int
+
+    @property
+    def paths(self) -> set[str]:
+        """Every path that it may be about."""
+        named = {explain.stated_path(section) for section in self.given.sections}
+        paths = {path for one in self.edits for path in (one.old, one.new)} | named
+        if self.misfit.reason is Reason.MISSING:
+            paths |= set(self.misfit.what.split(", "))
+        return {path for path in paths if path}
 
 
 class _Run:
@@ -90,7 +111,7 @@ class _Run:
             State(name=name, tree=rebase.tree_of(self._store, commit))
             for name, commit in zip(names, commits, strict=True)
         ]
-        self._failed: list[tuple[Given, tuple[FileEdit, ...], int]] = []
+        self._failed: list[_Failed] = []
 
     def take(self, given: Given) -> Answer:
         """Put a patch on top where it fits."""
@@ -106,7 +127,8 @@ class _Run:
             fitted = fit.fit(edits, tip, self._tree, self._store, self._hand.find)
             commit = self._commit(given, fitted)
         except Misfit as misfit:
-            self._failed.append((given, edits, len(self._states)))
+            failed = _Failed(given=given, edits=edits, misfit=misfit, states=len(self._states))
+            self._failed.append(failed)
             return Answer(given=given, misfit=misfit)
         self._move_to(given, edits, commit, fitted.tree)
         return Answer(given=given, commit=commit, notes=(*fitted.notes, *given.left_out))
@@ -153,23 +175,66 @@ class _Run:
     def _contents(self, tree: Tree) -> dict[str, bytes]:
         return dict(self._store.contents(tree.items()))
 
-    def explained(self, answer: Answer) -> Answer:
-        """The same with the reason behind a misfit."""
-        for given, edits, states in self._failed:
-            if given is answer.given and answer.misfit:
-                self._hand.look_up(
-                    [one.old for _, some, _ in self._failed for one in some if one.old]
-                )
-                return replace(answer, misfit=self._reason(given, edits, answer.misfit, states))
-        return answer
+    def reasons(self) -> dict[str, Misfit]:
+        """The reason behind each misfit, by the label of its patch."""
+        found: dict[str, Misfit] = {}
+        lost: list[_Failed] = []
+        for failed in self._failed:
+            reason = self._reason(failed)
+            if reason.reason not in THERE:
+                reason = _below(failed, lost) or reason
+                lost.append(failed)
+            found[failed.given.label] = reason
+        return found
 
-    def _reason(
-        self, given: Given, edits: Sequence[FileEdit], misfit: Misfit, states: int
-    ) -> Misfit:
-        if misfit.reason is Reason.MISSING:
-            return explain.missing(misfit.what.split(", "), misfit, self._hand)
-        title = given.letter.title if given.letter else ""
-        return explain.explain(edits, misfit, self._states[:states], self._hand, title=title)
+    def look_up(self) -> None:
+        """Read the history of all files that a patch does not fit."""
+        if self._hand.past is not None:
+            paths = {path for failed in self._failed for path in failed.paths}
+            self._hand.past.look_up(paths)
+
+    def _reason(self, failed: _Failed) -> Misfit:
+        found = explain.landed(failed.given.sections, self._hand)
+        if found is not None:
+            return found
+        if failed.misfit.reason is Reason.MISSING:
+            return explain.missing(failed.misfit.what.split(", "), failed.misfit, self._hand)
+        said = failed.given.letter
+        return explain.explain(
+            failed.edits,
+            failed.misfit,
+            self._states[: failed.states],
+            self._hand,
+            title=said.title if said else "",
+        )
+
+
+def _below(failed: _Failed, before: Sequence[_Failed]) -> Misfit | None:
+    """That a patch was made on top of one that does not fit, which leaves what it expects."""
+    for other in reversed(before):
+        left = {section.blobs[1] for section in other.given.sections if section.hunks} - {""}
+        made_on = any(
+            section.blobs[0] and any(_same(section.blobs[0], blob) for blob in left)
+            for section in failed.given.sections
+        )
+        added = {one.new for one in other.given.sections if one.old is None}
+        wanted = {one.old for one in failed.given.sections if one.old}
+        if made_on or (failed.misfit.reason is Reason.MISSING and _bare(added) & _bare(wanted)):
+            return Misfit(
+                Reason.BEHIND,
+                f"it was made on top of {other.given.label}, which does not fit",
+                then="see to that one first",
+            )
+    return None
+
+
+def _same(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+def _bare(names: Collection[str | None]) -> set[str]:
+    """Names without their first folder, in which the sides of a diff differ."""
+    return {name.partition("/")[2] for name in names if name}
 
 
 def _refuse_other_symbol(was: Patch, now: Patch, store: Repository, given: Given) -> None:

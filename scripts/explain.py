@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scripts import fit, place
+from scripts.foreign import Section
 from scripts.git import CommitId, Entry, Repository, Tree
-from scripts.level import FileEdit
+from scripts.level import FileEdit, Level
 from scripts.misfit import Misfit, Reason
 from scripts.origin import AtHand
 
@@ -42,7 +43,7 @@ def explain(
         found = _in_conflict(edits, misfit, states, trees, hand)
     if found is None:
         found = _of_another_release(edits, misfit, hand) or _unknown(edits, misfit, hand)
-        namesake = hand.namesake(title, paths)
+        namesake = hand.past and hand.past.namesake(title, paths)
         if namesake:
             here = hand.lock.requested_revision
             what = f"{found.what}\ncommit {namesake} has the same title, and is in {here}"
@@ -156,17 +157,43 @@ def _misfit(edits: Sequence[FileEdit], state: State, tree: Tree, hand: AtHand) -
     return None
 
 
+def landed(sections: Sequence[Section], hand: AtHand) -> Misfit | None:
+    """Whether upstream made the very same change, and changed the files again since.
+
+    git's own headers say which paths that was about, also where those are gone.
+    """
+    blobs: dict[str, tuple[str, str]] = {}
+    for section in sections:
+        before, after = section.blobs
+        path = stated_path(section)
+        if path is None or not after:
+            return None
+        blobs[path] = before or "0" * 7, after
+    step = hand.past.landed(blobs) if hand.past else None
+    if step is None:
+        return None
+    here = hand.lock.requested_revision
+    what = f"commit {step} did it, and is in {here}; the files were changed again since"
+    return Misfit(Reason.UPSTREAM, what, then="leave it out of the list")
+
+
+def stated_path(section: Section) -> str | None:
+    """The path that git's own header states, whether the tree has it or not."""
+    name = section.new or section.old or ""
+    return None if section.stated is None else Level(strip=section.stated).path(name)
+
+
 def _of_another_release(edits: Sequence[FileEdit], misfit: Misfit, hand: AtHand) -> Misfit | None:
     wanted = {edit.old: edit.section.blobs[0] for edit in edits if edit.old and edit.section.hunks}
     stamped = {path: digits for path, digits in wanted.items() if len(digits) >= 7}
     if stamped and len(stamped) == len(wanted):
-        names, story = hand.holding(stamped), hand.story(stamped)
+        names = hand.holding(stamped)
+        story = hand.past.story(stamped) if hand.past else None
         proof = "the files that its index lines name are there"
     else:
-        names, story = hand.fitting(edits), None
+        names = hand.fitting(edits)
+        story = None if names else hand.story_of_context(edits)
         proof = "all its hunks stand there at their lines"
-        if not names:
-            story = hand.story_of_context(edits)
     return _release(names, story, proof, misfit, hand) if wanted else None
 
 
@@ -174,12 +201,13 @@ def missing(paths: Sequence[str], misfit: Misfit, hand: AtHand) -> Misfit:
     """The reason for files that are not in the tree."""
     names = hand.with_paths(paths)
     here = hand.lock.requested_revision
-    told = []
+    acts: dict[str, list[str]] = {}
     for path in paths:
-        if steps := hand.steps(path):
+        if steps := hand.past.steps(path) if hand.past else ():
             gone = not steps[0].after.strip("0")
             step, did = (steps[0], "removed") if gone else (steps[-1], "added")
-            told.append(f"commit {step} {did} {path}")
+            acts.setdefault(f"commit {step} {did}", []).append(path)
+    told = [f"{act} {', '.join(some)}" for act, some in acts.items()]
     if not names and not told:
         return misfit
     where = [f"{' or '.join(names[:3])} has {', '.join(paths)}, not {here}"] if names else []

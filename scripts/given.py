@@ -153,7 +153,8 @@ def message(given: Given, terms: Terms) -> bytes:
 def _from_name(label: str) -> str:
     stem = re.sub(r"(\.(patch|diff|txt|eml|mbox))*(#\d+)?$", "", label, flags=re.IGNORECASE)
     words = re.sub(r"^v?\d+[-_.]", "", stem)
-    return re.sub(r"[-_\s]+", " ", words).strip() or "patch"
+    title = re.sub(r"[-_\s]+", " ", words).strip()
+    return title if re.search("[^\\W\\d]", title) else f"adopted from {label}"
 
 
 def unproved(patches: Sequence[Patch]) -> tuple[Patch, ...]:

@@ -15,6 +15,7 @@ class Reason(StrEnum):
     UPSTREAM = "already upstream"
     IN_SERIES = "already in the series"
     TWICE = "given twice"
+    BEHIND = "behind another"
     SERIES = "conflict with the series"
     CONFLICT = "conflict"
     SPACE = "white space"
@@ -22,6 +23,10 @@ class Reason(StrEnum):
     SYMBOL = "another symbol"
     REPEATED = "there twice"
     MESSAGE = "message"
+
+
+THERE = frozenset({Reason.UPSTREAM, Reason.IN_SERIES, Reason.TWICE})
+"""The reasons of a patch that need not be taken in, since all of it is there."""
 
 
 class Misfit(Exception):

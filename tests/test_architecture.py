@@ -15,7 +15,7 @@ FLOORS = [
     ["git", "pending", "chain", "gate", "environment", "imports", "journal", "junit", "verdict"],
     ["diff", "lock", "history", "landmarks", "memo", "merge", "ratchet", "attempt", "selection"],
     ["patch", "release", "relock", "scan", "suite", "swap", "foreign"],
-    ["series", "wheelfile", "edit", "level", "letter"],
+    ["series", "wheelfile", "edit", "level", "letter", "past"],
     ["fetch", "notice", "repack", "sbom", "export", "repeat", "fit", "given"],
     ["installed", "lineage", "origin"],
     ["source", "explain"],

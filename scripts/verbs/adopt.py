@@ -173,8 +173,10 @@ def describe(answers: Sequence[Answer], below: Patched) -> dict[str, object]:
 def one_reason(answers: Sequence[Answer]) -> str | None:
     """The reason that several patches share, where all of them fail for it."""
     lost = [one.misfit for one in answers if one.misfit]
-    said = {one.what.partition("\n")[0].partition(":")[0] for one in lost}
-    if len(lost) == len(answers) > 1 and len(said) == 1 and lost[0].reason is Reason.RELEASE:
+    roots = [one for one in lost if one.reason is not Reason.BEHIND]
+    said = {one.what.partition("\n")[0].partition(":")[0] for one in roots}
+    reasons = {one.reason for one in roots}
+    if len(lost) == len(answers) > 1 and len(said) == 1 and reasons == {Reason.RELEASE}:
         return f"all {len(lost)} fail for one reason: {said.pop()}"
     return None
 
