@@ -56,7 +56,7 @@ def _read(path: Path, store: Repository) -> Iterator[Given]:
         content = _content(path)
         letters = letter.read(content, store)
     except Misfit as misfit:
-        yield Given(label=path.name, letter=None, sections=(), misfit=misfit)
+        yield Given(label=path.name or str(path), letter=None, sections=(), misfit=misfit)
         return
     several = len(letters) > 1
     for number, one in enumerate(letters, 1):

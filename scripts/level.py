@@ -104,11 +104,13 @@ def _tiers(
     stated = {one.stated for one in sections}
     strip = stated.pop() if len(stated) == 1 else None
     strips = range(deepest + 1)
+    fresh = all(one.old is None for one in sections)
     for folder in ("", f"{subdirectory}/"):
         if strip is not None:
             yield [Level(strip=strip, folder=folder)], False
-        yield [Level(strip=one, folder=folder) for one in strips], False
-    if strip is not None and all(one.old is None for one in sections):
+        if strip is None or not fresh:
+            yield [Level(strip=one, folder=folder) for one in strips], False
+    if strip is not None and fresh:
         yield [Level(strip=strip)], True  # new files in a new folder
 
 
@@ -143,6 +145,7 @@ def _placed(
     if all(edit.old is None for edits in fitting.values() for edit in edits):
         folders = {path.rpartition("/")[0] for path in tree}
         folders |= {parent for one in folders for parent in _parents(one)}
+        folders.discard("")  # every name ends in a file that could lie there
         return {
             level: edits
             for level, edits in fitting.items()
