@@ -62,29 +62,28 @@ def _unknown(edits: Sequence[FileEdit], misfit: Misfit, hand: AtHand) -> Misfit:
 def _there_already(
     edits: Sequence[FileEdit], states: Sequence[State], trees: Sequence[Tree], hand: AtHand
 ) -> Misfit | None:
-    """The first state from which on all of a patch is there."""
-    since = len(states)
+    """The first state of the last run of states in which all of a patch is there."""
+    since = last = -1
     known = False
     for number in reversed(range(len(states))):
-        if since == len(states) or trees[number] != trees[number + 1]:
+        if number == len(states) - 1 or trees[number] != trees[number + 1]:
             known = _is_in(edits, states[number], trees[number], hand)
-        if not known:
+        if known:
+            since, last = number, max(last, number)
+        elif since >= 0:
             break
-        since = number
-    if since == len(states):
+    if since < 0:
         return None
-    state = states[since]
-    drop = "leave it out of the list"
+    name = states[since].name
+    reason = Reason.UPSTREAM
+    if name:
+        reason = Reason.TWICE if states[since].given else Reason.IN_SERIES
+    what = f"{name or 'the pinned commit'} has all of it"
     if not _adds(edits):
-        what = "what it takes out is not there"
-        where = f"after {state.name}" if state.name else "in upstream's tree"
-        reason = Reason.IN_SERIES if state.name else Reason.UPSTREAM
-        return Misfit(reason, f"{what} {where}", then=drop)
-    if not state.name:
-        return Misfit(Reason.UPSTREAM, "the pinned commit has all of it", then=drop)
-    if state.given:
-        return Misfit(Reason.TWICE, f"{state.name} has all of it", then=drop)
-    return Misfit(Reason.IN_SERIES, f"{state.name} has all of it", then=drop)
+        what = f"what it takes out is not there {f'after {name}' if name else 'in upstream'}"
+    elif last < len(states) - 1:
+        what += f", and {states[last + 1].name} changed it since"
+    return Misfit(reason, what, then="leave it out of the list")
 
 
 def _adds(edits: Sequence[FileEdit]) -> bool:

@@ -70,9 +70,11 @@ def resolve(
         fitting: dict[Level, tuple[FileEdit, ...]] = {}
         for level in some:
             try:
-                fitting[level] = tuple(_edit(one, level, tree) for one in sections)
+                edits = tuple(_edit(one, level, tree) for one in sections)
             except _Elsewhere:
                 continue
+            if edits not in fitting.values():  # "./x" is one file at two levels
+                fitting[level] = edits
         placed = fitting if sure else _placed(fitting, tree)
         if len(placed) > 1:
             raise _several(placed)
@@ -145,11 +147,13 @@ def _placed(
     if all(edit.old is None for edits in fitting.values() for edit in edits):
         folders = {path.rpartition("/")[0] for path in tree}
         folders |= {parent for one in folders for parent in _parents(one)}
-        folders.discard("")  # every name ends in a file that could lie there
         return {
             level: edits
             for level, edits in fitting.items()
-            if all(edit.path.rpartition("/")[0] in folders for edit in edits)
+            if all(
+                folder in folders and folder != level.folder.rstrip("/")  # any name ends there
+                for folder in (edit.path.rpartition("/")[0] for edit in edits)
+            )
         }
     return fitting
 

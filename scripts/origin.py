@@ -1,7 +1,8 @@
 """Which release or commit a patch was made from: where the files that it changes are at hand.
 
 At hand are the commits that the object store holds, the release wheels in the cache, and a clone of
-upstream with its history where there is one. Nothing is fetched.
+upstream with its history where there is one. Only a file of such a commit, which a partial clone
+lacks, is ever fetched.
 """
 
 import re
@@ -34,12 +35,16 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtHand:
-    """What there is to look in; `past` only where a clone is at hand."""
+    """What there is to look in; `past` only where a clone is at hand.
+
+    Where it is not `offline`, a file of a commit in the store may be fetched.
+    """
 
     lock: Lock
     store: Repository
     releases: Sequence[Release]
     past: Past | None = None
+    offline: bool = True
 
     def find(self, path: str, digits: str) -> BlobId | None:
         """The blob whose id begins with `digits` in the store, put there where it is elsewhere."""
@@ -48,14 +53,31 @@ class AtHand:
         found = _resolved(self.store, digits)
         if found:
             return found
-        holding = (one for one in self.releases if (one.blob(path) or "").startswith(digits))
-        content = next((one.read(path) for one in holding), None)
+        for release in self.releases:
+            blob = release.blob(path)
+            if blob is not None and blob.startswith(digits):
+                content = release.read(path)
+                if content is None and self._fetch(blob):
+                    return blob
+                break
+        else:
+            content = None
         if content is None and self.past:
             content = self.past.content(digits)
         if content is None:
             return None
         written = self.store.run("hash-object", "-w", "--stdin", input=content)
         return BlobId(written.decode().strip())
+
+    def _fetch(self, blob: BlobId) -> bool:
+        """Whether a blob of a commit in the store could be brought there."""
+        if self.offline:
+            return False
+        try:
+            self.store.fetch("--filter=blob:none", "--stdin", "origin", input=f"{blob}\n".encode())
+        except CommandFailed:
+            return False
+        return True
 
     def holding(self, wanted: Mapping[str, str]) -> tuple[str, ...]:
         """The releases in which every path of `wanted` is the blob that begins with its digits."""
@@ -119,11 +141,13 @@ def _resolved(repository: Repository, digits: str) -> BlobId | None:
 def at_hand(
     lock: Lock, store: Repository, workspace: Workspace, clone: Repository | None = None
 ) -> Iterator[AtHand]:
-    """All there is to look in; the wheels are open within the block."""
+    """All there is to look in beside the pinned commit; the wheels are open within the block."""
     past = Past(lock=lock, clone=clone) if clone else None
     with ExitStack() as stack:
         releases = [*_wheels(lock, workspace, stack), *_pins(lock, store)]
-        yield AtHand(lock=lock, store=store, releases=releases, past=past)
+        yield AtHand(
+            lock=lock, store=store, releases=releases, past=past, offline=workspace.offline
+        )
 
 
 def _pins(lock: Lock, store: Repository) -> Iterator[Release]:
@@ -134,8 +158,8 @@ def _pins(lock: Lock, store: Repository) -> Iterator[Release]:
         commit, day, title = row.split(" ", 2)
         found = _AS_WHEELS.fullmatch(title)
         name = found[1] if found else f"commit {commit[:12]} of {day}"
-        if commit == lock.commit:
-            name = lock.requested_revision
+        if commit == lock.commit or (found and found[1] == lock.version):
+            continue
         yield _of_commit(name, store, CommitId(commit))
 
 
@@ -162,7 +186,7 @@ def _wheels(lock: Lock, workspace: Workspace, stack: ExitStack) -> Iterator[Rele
     for path in sorted((workspace.cache / "wheels").glob(f"{lock.name}-*.whl")):
         try:
             version = str(parse_wheel_filename(path.name)[1])
-            if version in versions:
+            if version in versions or version == lock.version:
                 continue
             wheel = stack.enter_context(wheelfile.opened(path))
         except (InvalidWheelFilename, WheelError):
