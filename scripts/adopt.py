@@ -189,9 +189,7 @@ class _Run:
 
     def look_up(self) -> None:
         """Read the history of all files that a patch does not fit."""
-        if self._hand.past is not None:
-            paths = {path for failed in self._failed for path in failed.paths}
-            self._hand.past.look_up(paths)
+        self._hand.past.look_up({path for failed in self._failed for path in failed.paths})
 
     def _reason(self, failed: _Failed) -> Misfit:
         found = explain.landed(failed.given.sections, self._hand)

@@ -43,7 +43,7 @@ def explain(
         found = _in_conflict(edits, misfit, states, trees, hand)
     if found is None:
         found = _of_another_release(edits, misfit, hand) or _unknown(edits, misfit, hand)
-        namesake = hand.past and hand.past.namesake(title, paths)
+        namesake = hand.past.namesake(title, paths)
         if namesake:
             here = hand.lock.requested_revision
             what = f"{found.what}\ncommit {namesake} has the same title, and is in {here}"
@@ -53,7 +53,7 @@ def explain(
 
 def _unknown(edits: Sequence[FileEdit], misfit: Misfit, hand: AtHand) -> Misfit:
     stamped = any(edit.section.blobs[0] for edit in edits)
-    if misfit.then or hand.past is not None or not stamped:
+    if misfit.then or hand.past.whole or not stamped:
         return misfit
     then = "--repository CLONE: what it was made from is in no release at hand, a clone may tell"
     return Misfit(misfit.reason, misfit.what, then=then)
@@ -168,7 +168,7 @@ def landed(sections: Sequence[Section], hand: AtHand) -> Misfit | None:
         if path is None or not after:
             return None
         blobs[path] = before or "0" * 7, after
-    step = hand.past.landed(blobs) if hand.past else None
+    step = hand.past.landed(blobs)
     if step is None:
         return None
     here = hand.lock.requested_revision
@@ -187,7 +187,7 @@ def _of_another_release(edits: Sequence[FileEdit], misfit: Misfit, hand: AtHand)
     stamped = {path: digits for path, digits in wanted.items() if len(digits) >= 7}
     if stamped and len(stamped) == len(wanted):
         names = hand.holding(stamped)
-        story = hand.past.story(stamped) if hand.past else None
+        story = hand.past.story(stamped)
         proof = "the files that its index lines name are there"
     else:
         names = hand.fitting(edits)
@@ -202,7 +202,7 @@ def missing(paths: Sequence[str], misfit: Misfit, hand: AtHand) -> Misfit:
     here = hand.lock.requested_revision
     acts: dict[str, list[str]] = {}
     for path in paths:
-        if steps := hand.past.steps(path) if hand.past else ():
+        if steps := hand.past.steps(path):
             gone = not steps[0].after.strip("0")
             step, did = (steps[0], "removed") if gone else (steps[-1], "added")
             acts.setdefault(f"commit {step} {did}", []).append(path)

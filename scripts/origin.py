@@ -35,7 +35,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtHand:
-    """What there is to look in; `past` only where a clone is at hand.
+    """What there is to look in.
 
     Where it is not `offline`, a file of a commit in the store may be fetched.
     """
@@ -43,7 +43,7 @@ class AtHand:
     lock: Lock
     store: Repository
     releases: Sequence[Release]
-    past: Past | None = None
+    past: Past
     offline: bool = True
 
     def find(self, path: str, digits: str) -> BlobId | None:
@@ -62,7 +62,7 @@ class AtHand:
                 break
         else:
             content = None
-        if content is None and self.past:
+        if content is None and self.past.whole:
             content = self.past.content(digits)
         if content is None:
             return None
@@ -108,9 +108,9 @@ class AtHand:
         """When every hunk of `edits` stood at its line for the last time; None: never."""
         found: dict[str, str] = {}
         for edit in edits:
-            if edit.old and self.past and (blob := _newest(self.past, edit, edit.old)):
+            if edit.old and (blob := _newest(self.past, edit, edit.old)):
                 found[edit.old] = blob
-        if self.past is None or len(found) < sum(edit.old is not None for edit in edits):
+        if len(found) < sum(edit.old is not None for edit in edits):
             return None
         return self.past.story(found)
 
@@ -142,7 +142,7 @@ def at_hand(
     lock: Lock, store: Repository, workspace: Workspace, clone: Repository | None = None
 ) -> Iterator[AtHand]:
     """All there is to look in beside the pinned commit; the wheels are open within the block."""
-    past = Past(lock=lock, clone=clone) if clone else None
+    past = Past(lock=lock, clone=clone or store, whole=clone is not None)
     with ExitStack() as stack:
         releases = [*_wheels(lock, workspace, stack), *_pins(lock, store)]
         yield AtHand(

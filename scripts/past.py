@@ -10,6 +10,7 @@ from scripts.lock import Lock
 
 _RAW = re.compile(rb":\d+ \d+ ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\d*\t(.*)")
 _MAIN = ("HEAD", "--branches=main", "--branches=master", "--remotes=origin/main")
+_PINS = ("--glob=refs/pins/git/*",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +30,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """The main branch of a clone, and what is behind the pinned commit."""
+    """What is behind the pinned commit, and behind the main branch of a clone.
+
+    Where `whole` is false, `clone` is the object store: it has the history, if any, that the search
+    for a culprit has brought there.
+    """
 
     lock: Lock
     clone: Repository
+    whole: bool = True
     _steps: dict[str, tuple[Step, ...]] = field(default_factory=dict)
 
     def look_up(self, paths: Collection[str]) -> None:
@@ -40,7 +46,7 @@ class Past:
         fresh = sorted(set(paths) - set(self._steps))
         if fresh:
             self._steps.update(dict.fromkeys(fresh, ()))
-            for step in _history(self.clone, self.lock.commit, fresh):
+            for step in self._history(fresh):
                 self._steps[step.path] = (*self._steps.get(step.path, ()), step)
 
     def steps(self, path: str) -> tuple[Step, ...]:
@@ -110,6 +116,15 @@ class Past:
         gone = (step for step in self.steps(path) if step.before.startswith(digits))
         return next((step for step in gone if self.is_here(step)), None)
 
+    def _history(self, paths: Sequence[str]) -> Iterator[Step]:
+        """The changes of `paths`; a shallow clone's oldest commits only seem to be any."""
+        tips = list(_MAIN if self.whole else _PINS)
+        if self.clone.resolve(self.lock.commit):
+            tips.append(self.lock.commit)
+        shape = ("--format=%x00%H%x09%cs%x09%s", "--raw", "--no-abbrev", "--no-renames")
+        said = self.clone.run("-c", "log.showRoot=false", "log", *shape, *tips, "--", *paths)
+        return _parsed(said)
+
     def _last(self, steps: Sequence[Step]) -> Step:
         """The one of `steps` that has the others behind it."""
         words = ("rev-list", "--topo-order", *(step.commit for step in steps))
@@ -123,10 +138,7 @@ def _plain(title: str) -> str:
     return bare.casefold()
 
 
-def _history(clone: Repository, pinned: CommitId, paths: Sequence[str]) -> Iterator[Step]:
-    tips = [*_MAIN, *([pinned] if clone.resolve(pinned) else [])]
-    words = ("--format=%x00%H%x09%cs%x09%s", "--raw", "--no-abbrev", "--no-renames")
-    said = clone.run("log", *words, *tips, "--", *paths)
+def _parsed(said: bytes) -> Iterator[Step]:
     for part in said.split(b"\0")[1:]:
         head, _, rows = part.partition(b"\n")
         commit, day, title = head.decode(errors="replace").split("\t", 2)

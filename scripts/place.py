@@ -125,14 +125,17 @@ def _shown(line: bytes) -> str:
 
 
 def differs_in_space(hunks: Sequence[Hunk], content: list[bytes]) -> bool:
-    """Whether every hunk would be at one place if white space did not count."""
+    """Whether each hunk is at one place if white space does not count, and one only then."""
     bare = [b"".join(line.split()) for line in content]
+    changed = False
     for hunk in hunks:
         wanted = [b"".join(line.split()) for line in hunk.before]
         last = len(bare) - len(wanted)
-        if sum(bare[at : at + len(wanted)] == wanted for at in range(last + 1)) != 1:
+        at = [one for one in range(last + 1) if bare[one : one + len(wanted)] == wanted]
+        if len(at) != 1 or not any(wanted):
             return False
-    return any(line.strip() for hunk in hunks for line in hunk.before)
+        changed = changed or content[at[0] : at[0] + len(wanted)] != list(hunk.before)
+    return changed
 
 
 def under_heading(place: Place, content: list[bytes]) -> bool:

@@ -430,3 +430,55 @@ def test_words_that_say_nothing(
     done = project.scripts("adopt", str(file), *words)
     assert done.returncode == 2
     assert what in done.stderr
+
+
+def test_a_hunk_of_the_beginning_stays_there(project: Project) -> None:
+    after = commit(project, {GATE: b"# first\n" + FILES[GATE]})
+    text = plain(mail(project, after))
+    start(project, {GATE: b"import os\n" + FILES[GATE]})
+    _, answers = attempt(project, text)
+    assert reason(answers) is Reason.CONFLICT
+
+
+BODY = b"".join(b"    y%d = %d\n" % (n, n) for n in range(8))
+FUNCTION = b"def one():\n" + BODY + b"    return 1\n"
+
+
+def merged(project: Project, change: bytes, pinned: bytes) -> bytes:
+    """A mail that makes FUNCTION to `change`, and a lock at a commit where it is `pinned`."""
+    start(project, {GATE: FUNCTION})
+    made = commit(project, {GATE: change})
+    git(project.upstream.repo, "checkout", "-q", "--detach", f"{made}^")
+    below(project)  # the commit is in the store from here on
+    start(project, {GATE: pinned})
+    return mail(project, made)
+
+
+def test_a_merge_into_another_symbol_wants_a_person(project: Project) -> None:
+    change = FUNCTION.replace(b"return 1", b"return 11")
+    text = merged(project, change, FUNCTION.replace(b"def one", b"def other"))
+    _, answers = attempt(project, text)
+    assert reason(answers) is Reason.SYMBOL
+    accepted = Terms(accepted=frozenset({"0001-it-1.patch"}))
+    assert reason(attempt(project, text, terms=accepted)[1]) is None
+
+
+def test_lines_that_stand_elsewhere_already_want_a_person(project: Project) -> None:
+    added = b"\n\ndef added():\n    first = 1\n    second = 2\n    return first + second\n"
+    text = merged(project, FUNCTION + added, added.lstrip() + b"\n\n" + FUNCTION)
+    for sent in (text, plain(text)):
+        _, answers = attempt(project, sent)
+        assert reason(answers) is Reason.REPEATED
+
+
+def test_a_deletion_that_is_still_to_be_done_is_not_taken_for_done(project: Project) -> None:
+    """One file has the change; in the other the lines around the deletion stand elsewhere too."""
+    doubled = b"a\nb\n# here\na\nx\nb\n"
+    start(project, {GATE: doubled, "python/sglang/data.json": b"1\n"})
+    files: dict[str, bytes | None] = {GATE: doubled.replace(b"x\n", b"")}
+    made = commit(project, {**files, "python/sglang/data.json": b"2\n"})
+    text = plain(raw(project, "diff", "-U1", f"{made}^", made))
+    git(project.upstream.repo, "checkout", "-q", "--detach", f"{made}^")
+    start(project, {"python/sglang/data.json": b"2\n"})
+    _, answers = attempt(project, text)
+    assert reason(answers) is not Reason.UPSTREAM

@@ -111,6 +111,23 @@ def test_the_history_of_a_clone(project: Project, kind: type[bytes]) -> None:
     assert f"not in v{VERSION}" in said
 
 
+def test_the_history_that_a_search_left_in_the_store(project: Project) -> None:
+    made = later(project)
+    released = git(project.upstream.repo, "rev-parse", f"v{NEXT}")
+    workspace = project.workspace()
+    pinned = source.obtain(project.lock(), workspace, Route.GIT)
+    shallow = attempt(project, made)[0].misfit
+    assert shallow is not None
+    assert shallow.reason is Reason.CONFLICT
+    last = commit(project, {GATE: b"other = 1\n"})
+    text = (project.root / "upstream.lock").read_text()
+    project.write_lock(commit=last)
+    newer = source.obtain(project.lock(), workspace, Route.GIT)
+    (project.root / "upstream.lock").write_text(text)
+    source.deepen((pinned, newer), workspace)
+    assert f"made for upstream after commit {released[:12]}" in told(attempt(project, made))
+
+
 def test_a_state_before_the_pinned_commit(project: Project) -> None:
     repo = project.upstream.repo
     old = commit(project, {GATE: LATER})
