@@ -69,6 +69,18 @@ def status(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def adopt(session: nox.Session) -> None:
+    """Take other people's patches into the series (-- some/*.patch)."""
+    _scripts(session, "adopt")
+
+
+@nox.session(default=False)
+def explain(session: nox.Session) -> None:
+    """Say why patches do not fit: those of the series, or given files (-- some/*.patch)."""
+    _scripts(session, "explain")
+
+
+@nox.session(default=False)
 def lock(session: nox.Session) -> None:
     """Validate upstream.lock (-- --check) or compare it with its source (-- --verify)."""
     _scripts(session, "lock")

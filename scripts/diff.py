@@ -16,7 +16,8 @@ _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _HUNK = re.compile(rb"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)\n")
 _BODY = re.compile(rb"^(?:@@ |GIT binary patch$)", re.MULTILINE)
 _INDEX = re.compile(r"index ([0-9a-f]+)\.\.([0-9a-f]+)(?: ([0-7]{6}))?")
-_MODES = frozenset({"100644", "100755", "120000"})
+MODES = frozenset({"100644", "100755", "120000"})
+_PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 
@@ -140,13 +141,13 @@ def _names(header: str, fields: dict[str, str]) -> tuple[str, str]:
     if "copy from" in fields:
         raise Malformed(f"{header}: a copy; export the patch with --no-renames")
     if "rename from" in fields and "rename to" in fields:
-        return _unquote(fields["rename from"]), _unquote(fields["rename to"])
+        return unquote(fields["rename from"]), unquote(fields["rename to"])
     old = fields.get("---", "/dev/null").removesuffix("\t")
     new = fields.get("+++", "/dev/null").removesuffix("\t")
-    stated = [_strip(_unquote(name)) for name in (old, new) if name != "/dev/null"]
+    stated = [_strip(unquote(name)) for name in (old, new) if name != "/dev/null"]
     if not stated:
         half = len(header) // 2
-        stated = [_strip(_unquote(name)) for name in (header[:half], header[half + 1 :])]
+        stated = [_strip(unquote(name)) for name in (header[:half], header[half + 1 :])]
     if len(set(stated)) != 1:
         raise Malformed(f"{header}: two paths, and no rename")
     return stated[0], stated[0]
@@ -159,7 +160,11 @@ def _strip(name: str) -> str:
     return path
 
 
-def _unquote(name: str) -> str:
+def unquote(name: str) -> str:
+    """A path as git writes it, quoted like a C string or not (git-config(1), core.quotePath).
+
+    Raises Malformed.
+    """
     if not name.startswith('"'):
         return name
     if len(name) < 2 or not name.endswith('"'):
@@ -176,6 +181,17 @@ def _unquote(name: str) -> str:
     return raw.encode("latin-1", errors="replace").decode(errors="surrogateescape")
 
 
+def quote(path: str) -> str:
+    """`path` as a C string where git could misread it; unquote() gives it back."""
+    if _PLAIN.fullmatch(path):
+        return path
+    raw = path.encode(errors="surrogateescape")
+    plain = (
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:03o}" for byte in raw
+    )
+    return f'"{"".join(plain)}"'
+
+
 def _blobs(line: str | None, name: str) -> tuple[BlobId | None, BlobId | None, str | None]:
     if line is None:
         return None, None, None
@@ -185,15 +201,20 @@ def _blobs(line: str | None, name: str) -> tuple[BlobId | None, BlobId | None, s
     return BlobId(found[1]), BlobId(found[2]), found[3]
 
 
+def check_path(path: str) -> None:
+    """Raise Malformed where `path` leads out of a tree, or into git's own folder."""
+    parts = PurePosixPath(path).parts
+    if path.startswith("/") or ".." in parts or not parts:
+        raise Malformed(f"{path}: outside the tree")
+    if any(part.rstrip(" .").lower() in (".git", "git~1") for part in parts):
+        raise Malformed(f"{path}: inside git's own folder")
+
+
 def _check(change: FileChange) -> None:
     for path in change.paths:
-        parts = PurePosixPath(path).parts
-        if path.startswith("/") or ".." in parts or not parts:
-            raise Malformed(f"{path}: outside the tree")
-        if any(part.rstrip(" .").lower() in (".git", "git~1") for part in parts):
-            raise Malformed(f"{path}: inside git's own folder")
+        check_path(path)
     for mode in (change.old_mode, change.new_mode, change.mode):
-        if mode is not None and mode not in _MODES:
+        if mode is not None and mode not in MODES:
             raise Malformed(f"{change.path}: mode {mode} is no file's (a submodule?)")
     if change.pre and change.post and not change.body and change.pre != change.post:
         raise Malformed(f"{change.path}: no hunk (a binary file wants --binary)")

@@ -83,7 +83,8 @@ def files(series: Series, order: str) -> dict[str, bytes]:
 def reorder(order: str, names: Sequence[str]) -> str:
     """The series file `order` with `names` in place of those it lists; comments stay.
 
-    A comment at the end of a line goes with its patch, the lines above a patch stay above it.
+    A comment at the end of a line goes with its patch, the lines above a patch stay above it, and
+    those of a series of none above all.
     """
     above: dict[str, list[str]] = {}
     rows: dict[str, str] = {}
@@ -95,6 +96,8 @@ def reorder(order: str, names: Sequence[str]) -> str:
         elif name in names:
             above[name], rows[name], waiting = waiting, line, []
     lines: list[str] = []
+    if not rows:
+        lines, waiting = waiting, []
     for name in names:
         lines += [*above.get(name, []), rows.get(name, name)]
     return "".join(f"{line}\n" for line in [*lines, *waiting])

@@ -111,9 +111,17 @@ def _decode(value: str) -> str:
 
 
 def _date(value: str, name: str) -> str:
+    found = date(value)
+    if found is None:
+        raise SeriesError(f"{name}: no Date header, or none that can be read: {value!r}")
+    return found
+
+
+def date(value: str) -> str | None:
+    """A mail's date (RFC 5322) as git stores it, "seconds zone"; None where it cannot be read."""
     parsed = email.utils.parsedate_tz(value)
     if parsed is None:
-        raise SeriesError(f"{name}: no Date header, or none that can be read: {value!r}")
+        return None
     zone = parsed[9] or 0
     hours, minutes = divmod(abs(zone) // 60, 60)
     sign = "-" if zone < 0 else "+"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from scripts import files, source
+from scripts import files, origin, source
 from scripts.diff import FileChange
 from scripts.errors import ApplyError, CommandFailed
 from scripts.git import IDENTITY, BlobId, CommitId, Entry, Repository, Tree
@@ -57,7 +57,10 @@ def apply(base: Base, series: Series, workspace: Workspace) -> Patched:
         parent = base.commit
         for number, patch in enumerate(series.patches, 1):
             where = f"patch {number} of {len(series.patches)}, {patch.name}"
-            raise_for_misfits(patch, tree, base, where)
+            try:
+                raise_for_misfits(patch, tree, base, where)
+            except ApplyError as error:
+                raise _one_reason(base, series, workspace) or error from None
             index.apply(patch, tree, where)
             parent = index.commit(patch, parent)
             commits.append(parent)
@@ -66,6 +69,40 @@ def apply(base: Base, series: Series, workspace: Workspace) -> Patched:
     return Patched(
         base=base, series=series, commits=tuple(commits), changed=_changed(base, series, tree)
     )
+
+
+def _one_reason(base: Base, series: Series, workspace: Workspace) -> ApplyError | None:
+    """The one reason why a series does not fit: it was made for another release that is at hand."""
+    wanted = first_images(series)
+    wrong = {
+        path
+        for path, blob in wanted.items()
+        if path not in base.tree or base.tree[path].blob != blob
+    }
+    with origin.at_hand(base.lock, base.store, workspace) as hand:
+        names = hand.holding(wanted) if wrong else ()
+    if not names:
+        return None
+    misfits = [
+        patch for patch in series.patches if any(change.old in wrong for change in patch.changes)
+    ]
+    here = base.lock.requested_revision
+    return ApplyError(
+        f"{len(misfits)} of {len(series.patches)} patches do not fit {here}, all for one reason: "
+        f"the series was made for {' or '.join(names)}, where every file is as it expects",
+        then=f"nox -s rebase, which carries the series to {here}, or put upstream.lock back",
+    )
+
+
+def first_images(series: Series) -> dict[str, BlobId]:
+    """The blob that the series expects at each path before its first patch there."""
+    first: dict[str, BlobId] = {}
+    made: set[str] = set()
+    for change in (change for patch in series.patches for change in patch.changes):
+        if change.old and change.pre and change.old not in made:
+            first.setdefault(change.old, change.pre)
+        made.update(change.paths)
+    return first
 
 
 def of_commits(base: Base, series: Series, commits: Sequence[CommitId]) -> Patched:

@@ -44,7 +44,10 @@ def repeats(
 
 
 def _telling(lines: Sequence[bytes]) -> list[bytes]:
+    """The lines without their indentation, from the first on that is not blank; none if few."""
     stripped = [line.strip() for line in lines]
+    while stripped and not stripped[0]:
+        stripped.pop(0)
     telling = [line for line in stripped if any(chr(byte).isalnum() for byte in line)]
     return stripped if len(b"".join(telling)) >= 8 and telling[0] == stripped[0] else []
 

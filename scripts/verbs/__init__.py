@@ -6,12 +6,14 @@ from typing import Protocol
 
 from scripts.report import Outcome
 from scripts.verbs import (
+    adopt,
     apply,
     attest,
     audit,
     build_wheel,
     bump,
     culprit,
+    explain,
     lock,
     matrix,
     postconditions,
@@ -50,6 +52,8 @@ ALL: Mapping[str, Verb] = {
     "refresh": refresh,
     "status": status,
     "audit": audit,
+    "adopt": adopt,
+    "explain": explain,
     "lock": lock,
     "postconditions": postconditions,
     "verify": verify,
