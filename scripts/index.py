@@ -21,6 +21,7 @@ from simple_repository.serializer import serialize
 from scripts.errors import PublishError
 from scripts.facts import Facts
 
+FILES = "files"  # the folder of the wheels, beside simple/
 _META = model.Meta(api_version="1.1")
 _CORE_METADATA = re.compile(r' data-core-metadata="([^"]*)"')
 
@@ -82,14 +83,19 @@ def sha256_of(file: File) -> str:
 
 
 def href(name: str) -> str:
-    """The link to a file from its project's page; servers may read a bare `+` as a space."""
+    """A name as it stands in a link; servers may read a bare `+` as a space."""
     return quote(name, safe="")
+
+
+def _url(name: str) -> str:
+    """The link to a wheel from its project's page."""
+    return f"../../{FILES}/{href(name)}"
 
 
 def _file(facts: Facts, published: datetime) -> File:
     return File(
         filename=facts.name,
-        url=href(facts.name),
+        url=_url(facts.name),
         hashes={"sha256": facts.sha256},
         requires_python=facts.requires_python,
         dist_info_metadata={"sha256": facts.metadata_sha256},
@@ -113,7 +119,7 @@ def _restored(file: File) -> File:
     if file.upload_time is None or not isinstance(file.hashes["sha256"], str):
         raise ValueError(f"{file.filename} has no upload-time or hash")
     at = file.upload_time.replace(tzinfo=UTC)
-    return replace(file, url=href(file.filename), upload_time=at)
+    return replace(file, url=_url(file.filename), upload_time=at)
 
 
 def json_page(catalog: Catalog) -> str:

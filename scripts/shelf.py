@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import files, index, notes, revision
+from scripts import edition, files, index, notes, revision
 from scripts.errors import PublishError, UsageError
 from scripts.index import Catalog
 from scripts.lock import Lock
@@ -23,24 +23,17 @@ class Shelf:
     project: str
 
     @property
-    def simple(self) -> Path:
-        return self.folder / "simple"
-
-    @property
-    def pages(self) -> Path:
-        return self.simple / self.project
+    def shown(self) -> Path:
+        """The folder of the pages."""
+        return edition.shown(self.folder)
 
     @property
     def record(self) -> Path:
-        return self.pages / "index.json"
+        return self.shown / "simple" / self.project / "index.json"
 
-    @property
-    def address(self) -> Path:
-        """Holds the URL of simple/ as users reach it."""
-        return self.folder / "url.txt"
-
-    def release(self, version: str) -> Path:
-        return self.folder / "releases" / version
+    def wheel(self, name: str) -> Path:
+        """Where a wheel of that name stands; its sidecars stand beside it."""
+        return self.folder / index.FILES / name
 
     def catalog(self) -> Catalog:
         """What is published. Raises PublishError."""
@@ -54,7 +47,7 @@ class Shelf:
     def notes(self, version: str) -> Notes | None:
         """The notes of a release; None where it has none."""
         try:
-            return notes.parse((self.release(version) / "notes.json").read_text())
+            return notes.parse((self.shown / "releases" / version / "notes.json").read_text())
         except FileNotFoundError:
             return None
 
@@ -70,9 +63,9 @@ class Shelf:
         return revision.advice(lock, series, known, versions)
 
     def url(self) -> str:
-        """The URL of simple/ as it was told to publish(), else serve's on loopback."""
+        """The URL of simple/ as users reach it: what publish() was told, else serve's."""
         try:
-            return self.address.read_text().strip()
+            return (self.shown / "url.txt").read_text().strip()
         except FileNotFoundError:
             return LOOPBACK
 
@@ -81,9 +74,8 @@ class Shelf:
         """Hold the folder alone, and turn what the disk refuses into a PublishError."""
         try:
             with files.exclusive(self.folder):
-                for below in (self.simple, self.pages, *self.folder.glob("releases/*")):
-                    if below.is_dir():
-                        files.sweep(below)
+                edition.check(self.folder)
+                files.sweep(self.folder / index.FILES)
                 yield
         except OSError as error:
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -91,15 +83,6 @@ class Shelf:
                 f"the index in {self.folder} cannot be written: {what}",
                 then="make room or set the permissions, and run this again; what is there is whole",
             ) from error
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Replace a file, where it differs."""
-    data = content.encode() if isinstance(content, str) else content
-    if path.is_file() and path.read_bytes() == data:
-        return
-    with files.replacing(path) as new:
-        new.write_bytes(data)
 
 
 def checked(url: str) -> str:

@@ -110,7 +110,7 @@ def published(shelf: Shelf, catalog: Catalog, python: Path, workspace: Workspace
     for file in catalog.files:
         tag = file.filename.removesuffix(".whl").split("-", 2)[2]
         if str(index.version_of(file)) == seen.versions[0] and seen.tags & _expanded(tag):
-            path = shelf.pages / file.filename
+            path = shelf.wheel(file.filename)
             if not path.is_file() or files.sha256(path) != index.sha256_of(file):
                 raise VerifyError(f"{path} is not what was published", then="nox -s publish")
             return path

@@ -244,7 +244,7 @@ def test_a_whole_index_is_signed_once_and_proved(tmp_path: Path) -> None:
     made, space = put(tmp_path, *(shelf.wheel(tmp_path / "dist", number) for number in (1, 2)))
     private, public = keys(tmp_path / "keys")
     by = attest.signer_of(str(private), None, {})
-    wheels = [made.pages / file.filename for file in made.catalog().files]
+    wheels = [made.wheel(file.filename) for file in made.catalog().files]
     with pytest.raises(VerifyError, match=r"2 problems(.|\n)*no attestation beside it"):
         attest.verify_all(wheels, [attest.trusted(public)])
     assert len(publish.sign(made, by, space)) == 2
@@ -257,17 +257,17 @@ def test_what_was_exchanged_in_the_index_is_not_signed(tmp_path: Path) -> None:
     wheel = shelf.wheel(tmp_path / "dist")
     made, space = put(tmp_path, wheel)
     other = shelf.wheel(tmp_path / "other", files={"sglang/evil.py": b""})
-    (made.pages / wheel.name).write_bytes(other.read_bytes())
+    (made.wheel(wheel.name)).write_bytes(other.read_bytes())
     by = attest.signer_of(str(keys(tmp_path / "keys")[0]), None, {})
     with pytest.raises(VerifyError, match="is not what was published"):
         publish.sign(made, by, space)
-    assert not list(made.pages.glob("*.attestation.json"))
+    assert not list(made.wheel("").glob("*.attestation.json"))
 
 
 def test_a_statement_stands_beside_each_wheel(tmp_path: Path) -> None:
     wheel = shelf.wheel(tmp_path / "dist")
     made, _ = put(tmp_path, wheel)
-    content = (made.pages / f"{wheel.name}.statement.json").read_bytes()
+    content = (made.wheel(f"{wheel.name}.statement.json")).read_bytes()
     assert provenance.parse(content) == provenance.of(facts.read(wheel))
     assert Material(name="commit", algorithm="gitCommit", digest="0") not in (
         provenance.parse(content).materials

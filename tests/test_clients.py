@@ -203,7 +203,7 @@ def test_a_sidecar_that_does_not_match_is_refused(
 ) -> None:
     wheel = shelf.wheel(tmp_path / "dist")
     put(tmp_path / "index", wheel)
-    sidecar = tmp_path / "index/simple/sglang" / f"{wheel.name}.metadata"
+    sidecar = tmp_path / "index/files" / f"{wheel.name}.metadata"
     if how == "another":
         sidecar.write_bytes(sidecar.read_bytes().replace(b"Words.", b"Other."))
     else:
@@ -242,7 +242,7 @@ def test_a_wheel_that_was_exchanged_on_the_server_is_refused(
     wheel = shelf.wheel(tmp_path / "dist")
     put(tmp_path / "index", wheel)
     other = shelf.wheel(tmp_path / "other", files={"sglang/evil.py": b""})
-    (tmp_path / "index/simple/sglang" / wheel.name).write_bytes(other.read_bytes())
+    (tmp_path / "index/files" / wheel.name).write_bytes(other.read_bytes())
     python = clients.venv(tmp_path / "environment", home)
     with servers.ours(tmp_path / "index") as url, pytest.raises(AssertionError) as told:
         clients.install(python, home, "--index-url", url, "sglang", with_uv=with_uv)

@@ -44,7 +44,7 @@ def typed(root: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
 def test_publish_takes_what_is_in_dist(root: Path, typed: Typed) -> None:
     assert typed("publish", "--url", "https://wheels.invalid/simple/") == 0
     (new,) = typed.data["new"]
-    assert (root / "index/simple/sglang" / new["name"]).is_file()
+    assert (root / "index/files" / new["name"]).is_file()
     assert typed.data["url"] == "https://wheels.invalid/simple/"
     assert typed("publish") == 0
     assert (typed.data["new"], typed.data["same"]) == ([], [new["name"]])
@@ -79,7 +79,7 @@ def test_attest(root: Path, typed: Typed) -> None:
     assert typed("attest", "--sign", private) == 0
     assert typed("attest", "--trust", public) == 0
     assert list(typed.data["proved"]) == [f"sglang-{ONE}-py3-none-any.whl"]
-    (wheel,) = (root / "index/simple/sglang").glob("*.whl")
+    (wheel,) = (root / "index/files").glob("*.whl")
     assert typed("attest", "--trust", public, wheel) == 0
     _, other = keys(root / "other")
     assert typed("attest", "--trust", other, wheel) == VerifyError.exit_code

@@ -66,7 +66,7 @@ def test_what_a_killed_publisher_left_binds_nobody(tmp_path: Path) -> None:
     space = Workspace(root=tmp_path, cache=tmp_path, environment={})
     index = tmp_path / "index"
     publish.publish([shelf.wheel(tmp_path / "one")], index, space)
-    (index / "simple/sglang/index.json").unlink()  # as a kill before the record leaves it
+    (index / ".pages/current").unlink()  # as a kill before the edition is shown leaves it
     changed = shelf.wheel(tmp_path / "two", titles=("another",))
     left = Shelf(folder=index, project="sglang")
     assert left.advice(shelf.make_lock(), shelf.make_series(("x",))) is None

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         names = publish.sign(shelf, by, workspace)
         return _outcome("signed", {name: [by.public_key.keyid] for name in names})
     keys = [attest.trusted(path) for path in arguments.trust]
-    wheels = arguments.wheels or [shelf.pages / f.filename for f in shelf.catalog().files]
+    wheels = arguments.wheels or [shelf.wheel(f.filename) for f in shelf.catalog().files]
     if not wheels:
         raise UsageError(f"there is no wheel in {folder}", then="nox -s publish")
     proved = attest.verify_all(wheels, keys)
