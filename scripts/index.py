@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from urllib.parse import quote
 
 from packaging.utils import parse_wheel_filename
@@ -66,7 +67,12 @@ class Catalog:
 
 def version_of(file: File) -> Version:
     """The version in a file's name."""
-    return parse_wheel_filename(file.filename)[1]
+    return _version(file.filename)
+
+
+@cache  # each page asks for every file's
+def _version(name: str) -> Version:
+    return parse_wheel_filename(name)[1]
 
 
 def by_version(catalog: Catalog) -> dict[str, list[File]]:
