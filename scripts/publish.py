@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from securesystemslib.signer import Signer
-from simple_repository.model import File
 
 from scripts import attest, edition, facts, files, front, index, notes, provenance, revision
-from scripts.errors import PublishError, UsageError, VerifyError, raise_all
+from scripts.errors import PublishError, UsageError, raise_all
 from scripts.facts import Facts
 from scripts.index import Catalog
 from scripts.notes import Notes
@@ -96,18 +95,11 @@ def sign(shelf: Shelf, by: Signer, workspace: Workspace) -> tuple[str, ...]:
                 beside = path.with_name(f"{path.name}{attest.SUFFIX}")
                 before = beside.read_bytes() if beside.is_file() else None
                 if before is None or by.public_key.keyid not in attest.parse(before).signatures:
-                    files.write(beside, attest.sign(_as_published(path, file), by, before))
+                    files.write(beside, attest.sign(facts.read(shelf.intact(file)), by, before))
                     signed.append(path.name)
                 advance(number)
         _show(catalog, shelf, {}, shelf.url())
     return tuple(signed)
-
-
-def _as_published(path: Path, file: File) -> Facts:
-    read = facts.read(path)
-    if read.sha256 != index.sha256_of(file):
-        raise VerifyError(f"{path} is not what was published", then="nox -s publish")
-    return read
 
 
 def _project(wheels: Sequence[Path]) -> str:

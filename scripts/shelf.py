@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from simple_repository.model import File
+
 from scripts import edition, files, index, notes, revision
-from scripts.errors import PublishError, UsageError
+from scripts.errors import PublishError, UsageError, VerifyError
 from scripts.index import Catalog
 from scripts.lock import Lock
 from scripts.notes import Notes
@@ -50,6 +52,19 @@ class Shelf:
             return notes.parse((self.shown / "releases" / version / "notes.json").read_text())
         except FileNotFoundError:
             return None
+
+    def intact(self, file: File) -> Path:
+        """The wheel that the record lists, with its hash and its metadata beside it.
+
+        Raises VerifyError.
+        """
+        path = self.wheel(file.filename)
+        sidecar = path.with_name(f"{path.name}.metadata")
+        metadata = file.dist_info_metadata
+        for each, hashes in ((path, file.hashes), (sidecar, metadata)):
+            if not each.is_file() or {"sha256": files.sha256(each)} != hashes:
+                raise VerifyError(f"{each} is not what was published", then="nox -s publish")
+        return path
 
     def advice(self, lock: Lock, series: Series) -> str | None:
         """What to say where the lock's version is published from another series, else None.
