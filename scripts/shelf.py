@@ -1,6 +1,6 @@
 """The folder of a static index: where each thing stands, how it is read, and how it is replaced."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,16 +66,21 @@ class Shelf:
                 raise VerifyError(f"{each} is not what was published", then="nox -s publish")
         return path
 
-    def advice(self, lock: Lock, series: Series) -> str | None:
-        """What to say where the lock's version is published from another series, else None.
+    def advice(self, lock: Lock, series: Series, built: Mapping[str, str]) -> str | None:
+        """What to say where the lock's version is published, and is something else; else None.
 
-        Raises PublishError.
+        `built` has the SHA-256 of each wheel that was built, by its name. Raises PublishError.
         """
-        versions = self.catalog().versions
+        catalog = self.catalog()
         known = self.notes(lock.distribution_version)
-        if known is None or lock.distribution_version not in versions:
+        if known is None:
             return None
-        return revision.advice(lock, series, known, versions)
+        other = [
+            file.filename
+            for file in catalog.files
+            if file.filename in built and index.sha256_of(file) != built[file.filename]
+        ]
+        return revision.advice(lock, series, known, other, catalog.versions)
 
     def url(self) -> str:
         """The URL of simple/ as users reach it: what publish() was told, else serve's."""
