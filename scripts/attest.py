@@ -22,7 +22,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner, Key, Signer, SSlibKey
 
 from scripts import provenance
-from scripts.errors import UsageError, VerifyError, raise_all
+from scripts.errors import PublishError, UsageError, VerifyError, raise_all
 from scripts.facts import Facts
 
 PASSPHRASE = "SIGNING_PASSPHRASE"  # the environment variable of a key file's passphrase
@@ -96,7 +96,7 @@ def trusted(path: Path) -> Key:
 def sign(wheel: Facts, by: Signer, before: bytes | None) -> bytes:
     """The attestation of a wheel with one more signature; `before` is the one that it has.
 
-    Raises VerifyError where `before` states something else.
+    Raises VerifyError where `before` states something else, PublishError where the key fails.
     """
     payload = provenance.format(provenance.of(wheel))
     envelope = Envelope(payload, provenance.PAYLOAD, {})
@@ -105,7 +105,13 @@ def sign(wheel: Facts, by: Signer, before: bytes | None) -> bytes:
         _check(envelope.payload, wheel)
     if by.public_key.keyid in envelope.signatures and before is not None:
         return before
-    envelope.sign(by)
+    try:
+        envelope.sign(by)
+    except Exception as error:  # each kind of key has its own: files, devices, servers
+        raise PublishError(
+            f"{wheel.name} could not be signed: {_reason(error)}",
+            then="see that the key's device or service is there, and run this again",
+        ) from error
     return json.dumps(envelope.to_dict(), indent=1).encode() + b"\n"
 
 

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from securesystemslib.signer import SigstoreSigner
+from securesystemslib.signer import CryptoSigner, Signature, SigstoreSigner
 
 from scripts import attest, facts, provenance, publish
-from scripts.errors import UsageError, VerifyError
+from scripts.errors import PublishError, UsageError, VerifyError
 from scripts.facts import Facts
 from scripts.provenance import Material
 from scripts.shelf import Shelf
@@ -52,6 +52,8 @@ def wheel(tmp_path: Path) -> Facts:
 
 def test_a_statement_names_the_wheel_and_what_it_was_made_from(wheel: Facts) -> None:
     document = json.loads(provenance.format(provenance.of(wheel)))
+    assert list(document) == ["_type", "subject", "predicateType", "predicate"]
+    assert document["predicateType"] == "https://slsa.dev/provenance/v1"  # one of PEP 740's index
     assert document["_type"] == "https://in-toto.io/Statement/v1"
     assert document["subject"] == [{"name": wheel.name, "digest": {"sha256": wheel.sha256}}]
     base, commit, *patches = document["predicate"]["buildDefinition"]["resolvedDependencies"]
@@ -232,6 +234,25 @@ def test_sigstore_is_known_and_asks_for_its_library(tmp_path: Path) -> None:
     assert attest.trusted(path).keyval["identity"] == "me@team.invalid"
     with pytest.raises(UsageError, match="cannot sign"):
         attest.signer_of("sigstore:", path, {})
+
+
+class Unplugged(CryptoSigner):
+    """A key whose device or service is not there."""
+
+    def sign(self, payload: bytes) -> Signature:
+        raise ConnectionError("no route to the key")
+
+
+def test_a_key_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    made, space = put(tmp_path, shelf.wheel(tmp_path / "dist"))
+    key = CryptoSigner.generate_ed25519()
+    publish.sign(made, key, space)
+    (attestation,) = made.wheel("").glob("*.attestation.json")
+    before = attestation.read_bytes()
+    other = Unplugged(Ed25519PrivateKey.generate())
+    with pytest.raises(PublishError, match=r"ConnectionError: no route(.|\n)*run this again"):
+        publish.sign(made, other, space)
+    assert attestation.read_bytes() == before
 
 
 def put(tmp_path: Path, *wheels: Path) -> tuple[Shelf, Workspace]:

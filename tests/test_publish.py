@@ -383,15 +383,15 @@ def test_a_wheel_that_changes_while_it_is_read(
     assert not list((tmp_path / "index").rglob("*.whl*"))
 
 
-def limited(folder: Path, *wheels: Path, bytes: int) -> subprocess.CompletedProcess[str]:
-    """Publish in a process whose files may not grow beyond `bytes`: a full disk, as it sees it."""
+def limited(folder: Path, *words: str | Path, bytes: int) -> subprocess.CompletedProcess[str]:
+    """Run a verb whose files may not grow beyond `bytes`: a full disk, as it sees it."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))
 
     return subprocess.run(
         [
-            *(sys.executable, "-m", "scripts", "publish", *map(str, wheels)),
+            *(sys.executable, "-m", "scripts", *words),
             *("--root", str(folder.parent), "--index", str(folder)),
         ],
         cwd=CODE,
@@ -408,7 +408,7 @@ def test_a_full_disk_leaves_the_index_as_it_was(tmp_path: Path, bytes: int) -> N
     put(folder, shelf.wheel(tmp_path / "dist"))
     before = snapshot(folder)
     big = shelf.wheel(tmp_path / "dist", 2, files={"sglang/data": b"x" * 50_000})
-    done = limited(folder, big, bytes=bytes)
+    done = limited(folder, "publish", big, bytes=bytes)
     assert done.returncode == PublishError.exit_code, done.stderr
     assert "cannot be written" in done.stderr
     assert "Traceback" not in done.stderr
@@ -417,6 +417,17 @@ def test_a_full_disk_leaves_the_index_as_it_was(tmp_path: Path, bytes: int) -> N
     assert check_whole(folder) == ({ONE}, {ONE})
     put(folder, big)
     assert check_whole(folder) == ({ONE, TWO}, {ONE, TWO})
+
+
+def test_a_full_disk_leaves_a_release_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    put(folder, shelf.wheel(tmp_path / "dist"))
+    before = snapshot(folder)
+    (tmp_path / "upstream.lock").write_text(shelf.lock_text())
+    done = limited(folder, "yank", ONE, "--reason", "broken", bytes=500)
+    assert done.returncode == PublishError.exit_code, done.stderr
+    assert "cannot be written" in done.stderr
+    assert snapshot(folder) == before
 
 
 def plain_user() -> list[str]:

@@ -160,6 +160,7 @@ def _installed(arguments: argparse.Namespace, workspace: Workspace, keys: Sequen
         shown=Text(
             f"{proved.folder} has {proved.version}: {proved.files} files are those of "
             f"{wheel.name}, {len(proved.patched)} of them patched"
+            + (f"; signed by {_shown(attested.keys)}" if attested.keys else "")
         ),
     )
 
