@@ -60,7 +60,7 @@ def turn(folder: Path, pages: Mapping[str, str]) -> None:
     after = current.with_name(str(max(numbers, default=0) + 1))
     with files.replacing(after) as new:
         if before:  # what stays the same is the same file on disk, so it costs no writing
-            shutil.copytree(before, new, copy_function=os.link)
+            shutil.copytree(before, new, copy_function=_again)
         for path, text in pages.items():
             files.write(new / path, text)
     _link(current, after.name)
@@ -71,6 +71,13 @@ def turn(folder: Path, pages: Mapping[str, str]) -> None:
 
 def _editions(folder: Path) -> list[Path]:
     return [path for path in (folder / _PAGES).glob("[0-9]*") if path.name.isdecimal()]
+
+
+def _again(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # the file system has no hard links, or this user may not make one
+        shutil.copyfile(source, target)
 
 
 def _is(path: Path, text: str) -> bool:

@@ -364,6 +364,18 @@ def test_a_copy_of_an_index_is_an_index_and_takes_no_wheel(tmp_path: Path, hidde
     assert check_whole(copy) == ({ONE}, {ONE})
 
 
+def test_where_there_are_no_hard_links_pages_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(source: str, target: str) -> None:
+        raise PermissionError(1, "Operation not permitted", source, None, target)
+
+    monkeypatch.setattr(os, "link", refused)
+    for number in (1, 2):
+        put(tmp_path / "index", shelf.wheel(tmp_path / "dist", number))
+    assert check_whole(tmp_path / "index") == ({ONE, TWO}, {ONE, TWO})
+
+
 def test_an_index_whose_pages_were_left_behind_is_not_taken_for_an_empty_one(
     tmp_path: Path,
 ) -> None:
