@@ -88,7 +88,7 @@ def lock(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def verify(session: nox.Session) -> None:
-    """Prove that built wheels are what they say (-- dist/*.whl)."""
+    """Prove that wheels are what they say: built, --published, or --installed (--python PATH)."""
     _scripts(session, "verify")
 
 
@@ -142,14 +142,8 @@ def verify_install(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
-def verify_installed(session: nox.Session) -> None:
-    """Prove what an environment has installed (-- --python ENVIRONMENT/bin/python)."""
-    _scripts(session, "verify-installed")
-
-
-@nox.session(default=False)
 def attest(session: nox.Session) -> None:
-    """Sign what published wheels were made from (-- --sign KEY), or prove it (-- --trust KEY)."""
+    """Sign what published wheels were made from (-- --sign KEY)."""
     _scripts(session, "attest")
 
 

@@ -21,8 +21,8 @@ from securesystemslib import exceptions, signer
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner, Key, Signer, SSlibKey
 
-from scripts import facts, provenance
-from scripts.errors import UsageError, VerifyError, raise_all
+from scripts import provenance
+from scripts.errors import PublishError, UsageError, VerifyError, raise_all
 from scripts.facts import Facts
 
 PASSPHRASE = "SIGNING_PASSPHRASE"  # the environment variable of a key file's passphrase
@@ -38,7 +38,7 @@ signer.KEY_FOR_TYPE_AND_SCHEME[_SIGSTORE] = signer.SigstoreKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attested:
-    """A wheel whose statement is true and signed: its name, and the ids of the keys."""
+    """A wheel beside which stands the truth: its name, and the ids of the keys that signed it."""
 
     name: str
     keys: tuple[str, ...]
@@ -96,16 +96,22 @@ def trusted(path: Path) -> Key:
 def sign(wheel: Facts, by: Signer, before: bytes | None) -> bytes:
     """The attestation of a wheel with one more signature; `before` is the one that it has.
 
-    Raises VerifyError where `before` states something else.
+    Raises VerifyError where `before` states something else, PublishError where the key fails.
     """
     payload = provenance.format(provenance.of(wheel))
     envelope = Envelope(payload, provenance.PAYLOAD, {})
     if before is not None:
         envelope = parse(before)
-        _check(envelope, wheel)
+        _check(envelope.payload, wheel)
     if by.public_key.keyid in envelope.signatures and before is not None:
         return before
-    envelope.sign(by)
+    try:
+        envelope.sign(by)
+    except Exception as error:  # each kind of key has its own: files, devices, servers
+        raise PublishError(
+            f"{wheel.name} could not be signed: {_reason(error)}",
+            then="see that the key's device or service is there, and run this again",
+        ) from error
     return json.dumps(envelope.to_dict(), indent=1).encode() + b"\n"
 
 
@@ -123,20 +129,44 @@ def parse(content: bytes) -> Envelope:
 def verify(wheel: Facts, attestation: bytes, keys: Sequence[Key]) -> Attested:
     """Prove that one of `keys` signed what the wheel was made from, and that it is this wheel.
 
-    Raises VerifyError.
+    Without `keys` only what is stated is proved. Raises VerifyError.
     """
     envelope = parse(attestation)
-    try:
-        accepted = envelope.verify(list(keys), 1)
-    except _FAILS as error:
-        raise VerifyError(f"{wheel.name}: no trusted key signed it: {_reason(error)}") from error
-    _check(envelope, wheel)
+    accepted: Mapping[str, Key] = {}
+    if keys:
+        try:
+            accepted = envelope.verify(list(keys), 1)
+        except _FAILS as error:
+            raise VerifyError(
+                f"{wheel.name}: no trusted key signed it: {_reason(error)}"
+            ) from error
+    _check(envelope.payload, wheel)
     return Attested(name=wheel.name, keys=tuple(accepted))
 
 
-def _check(envelope: Envelope, wheel: Facts) -> None:
-    """What was signed against what the wheel says of itself."""
-    said, true = provenance.parse(envelope.payload), provenance.of(wheel)
+def beside(wheel: Facts, keys: Sequence[Key], *, published: bool) -> Attested:
+    """Prove the statement and the attestation in the files beside a wheel.
+
+    A `published` wheel has a statement, and with `keys` there is an attestation by one of them;
+    what else stands there has to be true as well. Raises VerifyError.
+    """
+    statement, attestation = (
+        wheel.path.with_name(f"{wheel.name}{end}") for end in (provenance.SUFFIX, SUFFIX)
+    )
+    if statement.is_file():
+        _check(statement.read_bytes(), wheel)
+    elif published:
+        raise VerifyError(f"{wheel.name} has no statement beside it ({statement.name})")
+    if attestation.is_file():
+        return verify(wheel, attestation.read_bytes(), keys)
+    if keys:
+        raise VerifyError(f"{wheel.name} has no attestation beside it ({attestation.name})")
+    return Attested(name=wheel.name, keys=())
+
+
+def _check(statement: bytes, wheel: Facts) -> None:
+    """What was stated against what the wheel says of itself."""
+    said, true = provenance.parse(statement), provenance.of(wheel)
     findings = []
     if (said.name, said.sha256) != (true.name, true.sha256):
         findings.append(f"the statement is about {said.name} with sha256 {said.sha256}")
@@ -146,18 +176,3 @@ def _check(envelope: Envelope, wheel: Facts) -> None:
         where = "the statement, not of the wheel" if each in said.materials else "the wheel alone"
         findings.append(f"{each.name} ({each.digest}) is a material of {where}")
     raise_all(VerifyError, [f"{wheel.name}: {finding}" for finding in findings])
-
-
-def verify_all(wheels: Sequence[Path], keys: Sequence[Key]) -> tuple[Attested, ...]:
-    """Prove the attestation beside each of `wheels`. Raises VerifyError that lists all findings."""
-    attested, findings = [], []
-    for path in wheels:
-        beside = path.with_name(f"{path.name}{SUFFIX}")
-        try:
-            if not beside.is_file():
-                raise VerifyError(f"{path.name} has no attestation beside it")
-            attested.append(verify(facts.read(path), beside.read_bytes(), keys))
-        except VerifyError as error:
-            findings.append(str(error.args[0]))
-    raise_all(VerifyError, findings, then="do not install these; ask who published them")
-    return tuple(attested)

@@ -42,6 +42,15 @@ def replacing(path: Path) -> Iterator[Path]:
         remove(new)
 
 
+def write(path: Path, content: str | bytes) -> None:
+    """Replace a file's content, where it differs."""
+    data = content.encode() if isinstance(content, str) else content
+    if path.is_file() and path.read_bytes() == data:
+        return
+    with replacing(path) as new:
+        new.write_bytes(data)
+
+
 def set_aside(path: Path) -> Path:
     """Rename what stands at `path` to a free name beside it, and return that."""
     aside = _beside(path, "bad")

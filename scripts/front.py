@@ -43,7 +43,9 @@ def page(catalog: Catalog, notes: Mapping[str, Notes], url: str, attested: Colle
     by_version = index.by_version(catalog)
     for version in catalog.versions:
         if version not in notes:
-            raise PublishError(f"{version} has no notes", then="publish one of its wheels again")
+            raise PublishError(
+                f"{version} has no notes", then=f"restore releases/{version}/notes.json from a copy"
+            )
         files = by_version[version]
         times = [file.upload_time for file in files if file.upload_time]
         releases.append(
@@ -64,6 +66,7 @@ def page(catalog: Catalog, notes: Mapping[str, Notes], url: str, attested: Colle
         url=url,
         snippets=SNIPPETS,
         attested=attested,
+        link=lambda name: f"{index.FILES}/{index.href(name)}",
     )
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from urllib.parse import quote
 
 from packaging.utils import parse_wheel_filename
@@ -21,6 +22,7 @@ from simple_repository.serializer import serialize
 from scripts.errors import PublishError
 from scripts.facts import Facts
 
+FILES = "files"  # the folder of the wheels, beside simple/
 _META = model.Meta(api_version="1.1")
 _CORE_METADATA = re.compile(r' data-core-metadata="([^"]*)"')
 
@@ -65,7 +67,12 @@ class Catalog:
 
 def version_of(file: File) -> Version:
     """The version in a file's name."""
-    return parse_wheel_filename(file.filename)[1]
+    return _version(file.filename)
+
+
+@cache  # each page asks for every file's
+def _version(name: str) -> Version:
+    return parse_wheel_filename(name)[1]
 
 
 def by_version(catalog: Catalog) -> dict[str, list[File]]:
@@ -82,14 +89,19 @@ def sha256_of(file: File) -> str:
 
 
 def href(name: str) -> str:
-    """The link to a file from its project's page; servers may read a bare `+` as a space."""
+    """A name as it stands in a link; servers may read a bare `+` as a space."""
     return quote(name, safe="")
+
+
+def _url(name: str) -> str:
+    """The link to a wheel from its project's page."""
+    return f"../../{FILES}/{href(name)}"
 
 
 def _file(facts: Facts, published: datetime) -> File:
     return File(
         filename=facts.name,
-        url=href(facts.name),
+        url=_url(facts.name),
         hashes={"sha256": facts.sha256},
         requires_python=facts.requires_python,
         dist_info_metadata={"sha256": facts.metadata_sha256},
@@ -113,7 +125,7 @@ def _restored(file: File) -> File:
     if file.upload_time is None or not isinstance(file.hashes["sha256"], str):
         raise ValueError(f"{file.filename} has no upload-time or hash")
     at = file.upload_time.replace(tzinfo=UTC)
-    return replace(file, url=href(file.filename), upload_time=at)
+    return replace(file, url=_url(file.filename), upload_time=at)
 
 
 def json_page(catalog: Catalog) -> str:

@@ -18,6 +18,7 @@ TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://slsa.dev/provenance/v1"
 PAYLOAD = "application/vnd.in-toto+json"
 BUILDER = "urn:sglang-sm120"
+SUFFIX = ".statement.json"  # of the file beside a wheel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

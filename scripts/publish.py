@@ -1,29 +1,26 @@
 """Wheels into a static index: a folder that any web server or object store can serve.
 
-Everything is written before the page that lists it, and every file is renamed into its place, so
-that a reader sees the old index or the new one, wherever a writer is stopped. The JSON page is the
-record; what is made from it (HTML, front page, snippets) is written anew where it differs, so the
-next run also mends what a kill left behind.
+Wheels and their sidecars are placed first, each renamed into its place; then one step shows all the
+pages that list them (edition.turn), so that a reader sees the old index or the new one, wherever a
+writer is stopped. The JSON page is the record; what is made from it (HTML, front page, snippets)
+is compared on each run, which mends what was lost.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from securesystemslib.signer import Signer
-from simple_repository.model import File
 
-from scripts import attest, facts, files, front, index, notes, provenance, revision
-from scripts.errors import PublishError, UsageError, VerifyError, raise_all
+from scripts import attest, edition, facts, files, front, index, notes, provenance, revision
+from scripts.errors import PublishError, UsageError, raise_all
 from scripts.facts import Facts
 from scripts.index import Catalog
 from scripts.notes import Notes
-from scripts.shelf import Shelf, checked, write
+from scripts.shelf import Shelf, checked
 from scripts.workspace import Workspace
-
-STATEMENT = ".statement.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +43,21 @@ def publish(
     cannot be read or written; WheelError and VerifyError for wheels that must not be published.
     """
     shelf = Shelf(folder=folder, project=_project(wheels))
+    told = checked(url) if url is not None else None
     with shelf.writing():
         catalog = shelf.catalog()
         new, same = _sort(wheels, catalog, workspace)
         for path in same:
             _mend(path, catalog, shelf)
-        _check_series(new, catalog, shelf)
-        if url is not None:
-            write(shelf.address, f"{checked(url)}\n")
+        _check_series(new, shelf)
         for each in new:
             _place(each, shelf)
-        published = ((each, _time(shelf.pages / each.name)) for each in new)
-        _commit(catalog.adding(published), shelf)
+        published = ((each, _time(shelf.wheel(each.name))) for each in new)
+        made_of = {each.version: notes.of(each.bill) for each in new}
+        address = told or shelf.url()
+        _show(catalog.adding(published), shelf, made_of, address)
         return Published(
-            folder=folder, url=shelf.url(), new=new, same=tuple(path.name for path in same)
+            folder=folder, url=address, new=new, same=tuple(path.name for path in same)
         )
 
 
@@ -78,7 +76,7 @@ def yank(version: str, folder: Path, project: str, reason: str | None) -> Catalo
             listed = ", ".join(catalog.versions) or "nothing"
             raise UsageError(f"{version} is not published; published are: {listed}")
         catalog = catalog.yanking(version, reason)
-        _commit(catalog, shelf)
+        _show(catalog, shelf, {}, shelf.url())
         return catalog
 
 
@@ -93,22 +91,15 @@ def sign(shelf: Shelf, by: Signer, workspace: Workspace) -> tuple[str, ...]:
         catalog = shelf.catalog()
         with workspace.progress("sign", len(catalog.files)) as advance:
             for number, file in enumerate(catalog.files, 1):
-                path = shelf.pages / file.filename
+                path = shelf.wheel(file.filename)
                 beside = path.with_name(f"{path.name}{attest.SUFFIX}")
                 before = beside.read_bytes() if beside.is_file() else None
                 if before is None or by.public_key.keyid not in attest.parse(before).signatures:
-                    write(beside, attest.sign(_as_published(path, file), by, before))
+                    files.write(beside, attest.sign(facts.read(shelf.intact(file)), by, before))
                     signed.append(path.name)
                 advance(number)
-        _commit(catalog, shelf)
+        _show(catalog, shelf, {}, shelf.url())
     return tuple(signed)
-
-
-def _as_published(path: Path, file: File) -> Facts:
-    read = facts.read(path)
-    if read.sha256 != index.sha256_of(file):
-        raise VerifyError(f"{path} is not what was published", then="nox -s publish")
-    return read
 
 
 def _project(wheels: Sequence[Path]) -> str:
@@ -147,12 +138,9 @@ def _sort(
     return tuple(new), tuple(same)
 
 
-def _check_series(new: Sequence[Facts], catalog: Catalog, shelf: Shelf) -> None:
+def _check_series(new: Sequence[Facts], shelf: Shelf) -> None:
     """A release is made from one series: all its wheels have the same patches."""
-    known = {
-        each.version: shelf.notes(each.version) if each.version in catalog.versions else None
-        for each in new
-    }
+    known = {each.version: shelf.notes(each.version) for each in new}
     findings = []
     for each in new:
         mine = notes.of(each.bill)
@@ -165,23 +153,22 @@ def _check_series(new: Sequence[Facts], catalog: Catalog, shelf: Shelf) -> None:
 
 def _place(each: Facts, shelf: Shelf) -> None:
     """The wheel and what stands beside it; until a page lists them they do not count."""
-    target = shelf.pages / each.name
+    target = shelf.wheel(each.name)
     with files.replacing(target) as new:
         shutil.copyfile(each.path, new)
         if files.sha256(new) != each.sha256:
             raise PublishError(f"{each.path} changed while it was read", then="run this again")
-    write(target.with_name(f"{each.name}.metadata"), each.metadata)
+    files.write(target.with_name(f"{each.name}.metadata"), each.metadata)
     statement = provenance.format(provenance.of(each))
-    write(target.with_name(f"{each.name}{STATEMENT}"), statement)
-    write(shelf.release(each.version) / "notes.json", notes.format(notes.of(each.bill)))
+    files.write(target.with_name(f"{each.name}{provenance.SUFFIX}"), statement)
 
 
 def _mend(path: Path, catalog: Catalog, shelf: Shelf) -> None:
     """Place a published wheel again where it was lost or cut off; its time stays the record's."""
     there = catalog.find(path.name)
-    target = shelf.pages / path.name
+    target = shelf.wheel(path.name)
     whole = target.is_file() and there is not None and target.stat().st_size == there.size
-    sidecars = (target.with_name(path.name + end) for end in (".metadata", STATEMENT))
+    sidecars = (target.with_name(path.name + end) for end in (".metadata", provenance.SUFFIX))
     if not whole or not all(sidecar.is_file() for sidecar in sidecars):
         _place(facts.read(path), shelf)
 
@@ -191,22 +178,34 @@ def _time(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
 
 
-def _commit(catalog: Catalog, shelf: Shelf) -> None:
-    """Write the record, then all that is made from it."""
-    url = shelf.url()
-    write(shelf.record, index.json_page(catalog))
-    write(shelf.pages / "index.html", index.html_page(catalog))
-    known: dict[str, Notes] = {}
-    for version, its_files in index.by_version(catalog).items():
-        if found := shelf.notes(version):
-            known[version] = found
-        texts = front.release_files(catalog.project, version, its_files, url)
-        for name, text in texts.items():
-            write(shelf.release(version) / name, text)
-    projects = sorted({path.parent.name for path in shelf.simple.glob("*/index.json")})
-    write(shelf.simple / "index.json", index.json_root(projects))
-    write(shelf.simple / "index.html", index.html_root(projects))
-    attested = {
-        path.name.removesuffix(attest.SUFFIX) for path in shelf.pages.glob(f"*{attest.SUFFIX}")
+def _show(catalog: Catalog, shelf: Shelf, made_of: Mapping[str, Notes], url: str) -> None:
+    """Turn to the edition of `catalog`; `made_of` are the notes of versions that may be new."""
+    known = {
+        version: found
+        for version in catalog.versions
+        if (found := made_of.get(version) or shelf.notes(version))
     }
-    write(shelf.folder / "index.html", front.page(catalog, known, url, attested))
+    edition.turn(shelf.folder, _pages(catalog, shelf, known, url))
+
+
+def _pages(catalog: Catalog, shelf: Shelf, known: Mapping[str, Notes], url: str) -> dict[str, str]:
+    """The text of every page that says something of this project, by its path."""
+    projects = {path.parent.name for path in shelf.shown.glob("simple/*/index.json")} | {
+        shelf.project
+    }
+    attested = {
+        path.name.removesuffix(attest.SUFFIX) for path in shelf.wheel("").glob(f"*{attest.SUFFIX}")
+    }
+    pages = {
+        "url.txt": f"{url}\n",
+        "index.html": front.page(catalog, known, url, attested),
+        "simple/index.json": index.json_root(sorted(projects)),
+        "simple/index.html": index.html_root(sorted(projects)),
+        f"simple/{shelf.project}/index.json": index.json_page(catalog),
+        f"simple/{shelf.project}/index.html": index.html_page(catalog),
+    }
+    for version, its_files in index.by_version(catalog).items():
+        texts = front.release_files(catalog.project, version, its_files, url)
+        texts["notes.json"] = notes.format(known[version])
+        pages |= {f"releases/{version}/{name}": text for name, text in texts.items()}
+    return pages

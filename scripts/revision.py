@@ -1,7 +1,7 @@
 """Which revision a series needs: one release is made from one series, for ever."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from packaging.version import Version
 
@@ -26,15 +26,24 @@ def free(lock: Lock, versions: Iterable[str]) -> int:
     return max(taken) + 1
 
 
-def advice(lock: Lock, series: Series, published: Notes, versions: Iterable[str]) -> str | None:
-    """What to say where the lock's version is published from another series; else None."""
+def advice(
+    lock: Lock, series: Series, published: Notes, other: Sequence[str], versions: Iterable[str]
+) -> str | None:
+    """What to say where the lock's version is published and is something else; else None.
+
+    `published` are its notes, `other` the wheels that were built with other bytes.
+    """
     mine = [(patch.name, patch.sha256) for patch in series.patches]
     theirs = [(item.name, item.sha256) for item in published.items]
-    if mine == theirs and published.commit == lock.commit:
+    if mine != theirs or published.commit != lock.commit:
+        what = "not from this series"
+    elif other:
+        what = f"with other bytes ({', '.join(other)})"
+    else:
         return None
     return (
-        f"{lock.distribution_version} is published, and not from this series: "
-        f"set `revision = {free(lock, versions)}` in upstream.lock before you publish"
+        f"{lock.distribution_version} is published, and {what}: "
+        f"set `revision = {free(lock, versions)}` in upstream.lock and build again"
     )
 
 

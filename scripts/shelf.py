@@ -1,12 +1,14 @@
 """The folder of a static index: where each thing stands, how it is read, and how it is replaced."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import files, index, notes, revision
-from scripts.errors import PublishError, UsageError
+from simple_repository.model import File
+
+from scripts import edition, files, index, notes, revision
+from scripts.errors import PublishError, UsageError, VerifyError
 from scripts.index import Catalog
 from scripts.lock import Lock
 from scripts.notes import Notes
@@ -23,24 +25,17 @@ class Shelf:
     project: str
 
     @property
-    def simple(self) -> Path:
-        return self.folder / "simple"
-
-    @property
-    def pages(self) -> Path:
-        return self.simple / self.project
+    def shown(self) -> Path:
+        """The folder of the pages."""
+        return edition.shown(self.folder)
 
     @property
     def record(self) -> Path:
-        return self.pages / "index.json"
+        return self.shown / "simple" / self.project / "index.json"
 
-    @property
-    def address(self) -> Path:
-        """Holds the URL of simple/ as users reach it."""
-        return self.folder / "url.txt"
-
-    def release(self, version: str) -> Path:
-        return self.folder / "releases" / version
+    def wheel(self, name: str) -> Path:
+        """Where a wheel of that name stands; its sidecars stand beside it."""
+        return self.folder / index.FILES / name
 
     def catalog(self) -> Catalog:
         """What is published. Raises PublishError."""
@@ -54,25 +49,43 @@ class Shelf:
     def notes(self, version: str) -> Notes | None:
         """The notes of a release; None where it has none."""
         try:
-            return notes.parse((self.release(version) / "notes.json").read_text())
+            return notes.parse((self.shown / "releases" / version / "notes.json").read_text())
         except FileNotFoundError:
             return None
 
-    def advice(self, lock: Lock, series: Series) -> str | None:
-        """What to say where the lock's version is published from another series, else None.
+    def intact(self, file: File) -> Path:
+        """The wheel that the record lists, with its hash and its metadata beside it.
 
-        Raises PublishError.
+        Raises VerifyError.
         """
-        versions = self.catalog().versions
+        path = self.wheel(file.filename)
+        sidecar = path.with_name(f"{path.name}.metadata")
+        metadata = file.dist_info_metadata
+        for each, hashes in ((path, file.hashes), (sidecar, metadata)):
+            if not each.is_file() or {"sha256": files.sha256(each)} != hashes:
+                raise VerifyError(f"{each} is not what was published", then="nox -s publish")
+        return path
+
+    def advice(self, lock: Lock, series: Series, built: Mapping[str, str]) -> str | None:
+        """What to say where the lock's version is published, and is something else; else None.
+
+        `built` has the SHA-256 of each wheel that was built, by its name. Raises PublishError.
+        """
+        catalog = self.catalog()
         known = self.notes(lock.distribution_version)
-        if known is None or lock.distribution_version not in versions:
+        if known is None:
             return None
-        return revision.advice(lock, series, known, versions)
+        other = [
+            file.filename
+            for file in catalog.files
+            if file.filename in built and index.sha256_of(file) != built[file.filename]
+        ]
+        return revision.advice(lock, series, known, other, catalog.versions)
 
     def url(self) -> str:
-        """The URL of simple/ as it was told to publish(), else serve's on loopback."""
+        """The URL of simple/ as users reach it: what publish() was told, else serve's."""
         try:
-            return self.address.read_text().strip()
+            return (self.shown / "url.txt").read_text().strip()
         except FileNotFoundError:
             return LOOPBACK
 
@@ -81,9 +94,8 @@ class Shelf:
         """Hold the folder alone, and turn what the disk refuses into a PublishError."""
         try:
             with files.exclusive(self.folder):
-                for below in (self.simple, self.pages, *self.folder.glob("releases/*")):
-                    if below.is_dir():
-                        files.sweep(below)
+                edition.check(self.folder)
+                files.sweep(self.folder / index.FILES)
                 yield
         except OSError as error:
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
@@ -91,15 +103,6 @@ class Shelf:
                 f"the index in {self.folder} cannot be written: {what}",
                 then="make room or set the permissions, and run this again; what is there is whole",
             ) from error
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Replace a file, where it differs."""
-    data = content.encode() if isinstance(content, str) else content
-    if path.is_file() and path.read_bytes() == data:
-        return
-    with files.replacing(path) as new:
-        new.write_bytes(data)
 
 
 def checked(url: str) -> str:

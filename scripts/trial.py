@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import files, index, installed, proc, serve, snippets
+from scripts import index, installed, proc, serve, snippets
 from scripts.errors import CommandFailed, UsageError, VerifyError
 from scripts.index import Catalog
 from scripts.installed import Installed
@@ -110,15 +110,12 @@ def published(shelf: Shelf, catalog: Catalog, python: Path, workspace: Workspace
     for file in catalog.files:
         tag = file.filename.removesuffix(".whl").split("-", 2)[2]
         if str(index.version_of(file)) == seen.versions[0] and seen.tags & _expanded(tag):
-            path = shelf.pages / file.filename
-            if not path.is_file() or files.sha256(path) != index.sha256_of(file):
-                raise VerifyError(f"{path} is not what was published", then="nox -s publish")
-            return path
+            return shelf.intact(file)
     raise VerifyError(
         f"{python} has {catalog.project} {seen.versions[0]} ({', '.join(sorted(seen.tags))}), "
         f"which is not published in {shelf.folder}",
         then=f"pip install '{snippets.requirement(catalog.project, (*catalog.versions, '')[0])}', "
-        "or --wheel FILE",
+        "or name the wheel",
     )
 
 

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from securesystemslib.signer import SigstoreSigner
+from securesystemslib.signer import CryptoSigner, Signature, SigstoreSigner
 
 from scripts import attest, facts, provenance, publish
-from scripts.errors import UsageError, VerifyError
+from scripts.errors import PublishError, UsageError, VerifyError
 from scripts.facts import Facts
 from scripts.provenance import Material
 from scripts.shelf import Shelf
@@ -52,6 +52,8 @@ def wheel(tmp_path: Path) -> Facts:
 
 def test_a_statement_names_the_wheel_and_what_it_was_made_from(wheel: Facts) -> None:
     document = json.loads(provenance.format(provenance.of(wheel)))
+    assert list(document) == ["_type", "subject", "predicateType", "predicate"]
+    assert document["predicateType"] == "https://slsa.dev/provenance/v1"  # one of PEP 740's index
     assert document["_type"] == "https://in-toto.io/Statement/v1"
     assert document["subject"] == [{"name": wheel.name, "digest": {"sha256": wheel.sha256}}]
     base, commit, *patches = document["predicate"]["buildDefinition"]["resolvedDependencies"]
@@ -234,6 +236,25 @@ def test_sigstore_is_known_and_asks_for_its_library(tmp_path: Path) -> None:
         attest.signer_of("sigstore:", path, {})
 
 
+class Unplugged(CryptoSigner):
+    """A key whose device or service is not there."""
+
+    def sign(self, payload: bytes) -> Signature:
+        raise ConnectionError("no route to the key")
+
+
+def test_a_key_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    made, space = put(tmp_path, shelf.wheel(tmp_path / "dist"))
+    key = CryptoSigner.generate_ed25519()
+    publish.sign(made, key, space)
+    (attestation,) = made.wheel("").glob("*.attestation.json")
+    before = attestation.read_bytes()
+    other = Unplugged(Ed25519PrivateKey.generate())
+    with pytest.raises(PublishError, match=r"ConnectionError: no route(.|\n)*run this again"):
+        publish.sign(made, other, space)
+    assert attestation.read_bytes() == before
+
+
 def put(tmp_path: Path, *wheels: Path) -> tuple[Shelf, Workspace]:
     space = Workspace(root=tmp_path, cache=tmp_path, environment={})
     publish.publish(wheels, tmp_path / "index", space)
@@ -244,12 +265,16 @@ def test_a_whole_index_is_signed_once_and_proved(tmp_path: Path) -> None:
     made, space = put(tmp_path, *(shelf.wheel(tmp_path / "dist", number) for number in (1, 2)))
     private, public = keys(tmp_path / "keys")
     by = attest.signer_of(str(private), None, {})
-    wheels = [made.pages / file.filename for file in made.catalog().files]
-    with pytest.raises(VerifyError, match=r"2 problems(.|\n)*no attestation beside it"):
-        attest.verify_all(wheels, [attest.trusted(public)])
+    wheels = [made.wheel(file.filename) for file in made.catalog().files]
+    trusted = [attest.trusted(public)]
+    for wheel in map(facts.read, wheels):
+        assert attest.beside(wheel, [], published=True).keys == ()
+        with pytest.raises(VerifyError, match="no attestation beside it"):
+            attest.beside(wheel, trusted, published=True)
     assert len(publish.sign(made, by, space)) == 2
     assert publish.sign(made, by, space) == ()
-    assert len(attest.verify_all(wheels, [attest.trusted(public)])) == 2
+    for wheel in map(facts.read, wheels):
+        assert attest.beside(wheel, trusted, published=True).keys == (by.public_key.keyid,)
     assert (made.folder / "index.html").read_text().count(">signed<") == 2
 
 
@@ -257,17 +282,17 @@ def test_what_was_exchanged_in_the_index_is_not_signed(tmp_path: Path) -> None:
     wheel = shelf.wheel(tmp_path / "dist")
     made, space = put(tmp_path, wheel)
     other = shelf.wheel(tmp_path / "other", files={"sglang/evil.py": b""})
-    (made.pages / wheel.name).write_bytes(other.read_bytes())
+    (made.wheel(wheel.name)).write_bytes(other.read_bytes())
     by = attest.signer_of(str(keys(tmp_path / "keys")[0]), None, {})
     with pytest.raises(VerifyError, match="is not what was published"):
         publish.sign(made, by, space)
-    assert not list(made.pages.glob("*.attestation.json"))
+    assert not list(made.wheel("").glob("*.attestation.json"))
 
 
 def test_a_statement_stands_beside_each_wheel(tmp_path: Path) -> None:
     wheel = shelf.wheel(tmp_path / "dist")
     made, _ = put(tmp_path, wheel)
-    content = (made.pages / f"{wheel.name}.statement.json").read_bytes()
+    content = (made.wheel(f"{wheel.name}.statement.json")).read_bytes()
     assert provenance.parse(content) == provenance.of(facts.read(wheel))
     assert Material(name="commit", algorithm="gitCommit", digest="0") not in (
         provenance.parse(content).materials

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,9 +180,12 @@ def test_uvs_explicit_index_is_asked_for_nothing_else(home: Path, tmp_path: Path
 def test_servers_that_read_plus_as_space_are_no_trouble(
     home: Path, folder: Path, tmp_path: Path, with_uv: bool
 ) -> None:
-    with servers.static(folder) as url:
-        python = clients.venv(tmp_path / "environment", home)
-        clients.install(python, home, "--index-url", url, f"sglang=={ONE}", with_uv=with_uv)
+    bucket = tmp_path / "bucket"  # no links, as object stores have none
+    shutil.copytree(folder, bucket, ignore=shutil.ignore_patterns(".*"))
+    for place in (folder, bucket):
+        with servers.static(place) as url:
+            python = clients.venv(tmp_path / f"for-{place.name}", home)
+            clients.install(python, home, "--index-url", url, f"sglang=={ONE}", with_uv=with_uv)
 
 
 def test_uv_would_not_find_a_bare_plus_there(home: Path, tmp_path: Path) -> None:
@@ -203,7 +207,7 @@ def test_a_sidecar_that_does_not_match_is_refused(
 ) -> None:
     wheel = shelf.wheel(tmp_path / "dist")
     put(tmp_path / "index", wheel)
-    sidecar = tmp_path / "index/simple/sglang" / f"{wheel.name}.metadata"
+    sidecar = tmp_path / "index/files" / f"{wheel.name}.metadata"
     if how == "another":
         sidecar.write_bytes(sidecar.read_bytes().replace(b"Words.", b"Other."))
     else:
@@ -242,7 +246,7 @@ def test_a_wheel_that_was_exchanged_on_the_server_is_refused(
     wheel = shelf.wheel(tmp_path / "dist")
     put(tmp_path / "index", wheel)
     other = shelf.wheel(tmp_path / "other", files={"sglang/evil.py": b""})
-    (tmp_path / "index/simple/sglang" / wheel.name).write_bytes(other.read_bytes())
+    (tmp_path / "index/files" / wheel.name).write_bytes(other.read_bytes())
     python = clients.venv(tmp_path / "environment", home)
     with servers.ours(tmp_path / "index") as url, pytest.raises(AssertionError) as told:
         clients.install(python, home, "--index-url", url, "sglang", with_uv=with_uv)

@@ -27,10 +27,10 @@ def catalog(folder: Path, *revisions: int) -> Catalog:
 def test_the_plus_of_a_local_version_is_quoted_in_every_link(tmp_path: Path) -> None:
     made = catalog(tmp_path, 1)
     (file,) = json.loads(index.json_page(made))["files"]
-    assert file["url"] == "sglang-0.5.18%2Bsm120.1-py3-none-any.whl"
+    assert file["url"] == "../../files/sglang-0.5.18%2Bsm120.1-py3-none-any.whl"
     assert file["filename"] == "sglang-0.5.18+sm120.1-py3-none-any.whl"
     page = index.html_page(made)
-    assert 'href="sglang-0.5.18%2Bsm120.1-py3-none-any.whl#sha256=' in page
+    assert 'href="../../files/sglang-0.5.18%2Bsm120.1-py3-none-any.whl#sha256=' in page
     assert "+" not in page.partition('href="')[2].partition('"')[0]
 
 

@@ -44,7 +44,7 @@ def typed(root: Path, capsys: pytest.CaptureFixture[str]) -> Typed:
 def test_publish_takes_what_is_in_dist(root: Path, typed: Typed) -> None:
     assert typed("publish", "--url", "https://wheels.invalid/simple/") == 0
     (new,) = typed.data["new"]
-    assert (root / "index/simple/sglang" / new["name"]).is_file()
+    assert (root / "index/files" / new["name"]).is_file()
     assert typed.data["url"] == "https://wheels.invalid/simple/"
     assert typed("publish") == 0
     assert (typed.data["new"], typed.data["same"]) == ([], [new["name"]])
@@ -72,35 +72,72 @@ def test_yank_and_back(root: Path, typed: Typed) -> None:
     assert typed("yank", "0.5.18", "--undo") == UsageError.exit_code
 
 
-def test_attest(root: Path, typed: Typed) -> None:
-    private, public = keys(root / "keys", "ssh")
+def test_published_wheels_are_proved_with_what_stands_beside_them(root: Path, typed: Typed) -> None:
+    assert typed("verify", "--published") == UsageError.exit_code
+    assert "there is no index" in typed.err
     typed("publish")
-    assert typed("attest", "--trust", public) == VerifyError.exit_code
-    assert typed("attest", "--sign", private) == 0
-    assert typed("attest", "--trust", public) == 0
-    assert list(typed.data["proved"]) == [f"sglang-{ONE}-py3-none-any.whl"]
-    (wheel,) = (root / "index/simple/sglang").glob("*.whl")
-    assert typed("attest", "--trust", public, wheel) == 0
+    typed("publish", shelf.wheel(root / "dist", 2, titles=("of another series",)))
+    assert typed("verify", "--published") == 0
+    assert [row["keys"] for row in typed.data["wheels"]] == [[], []]
+    one, two = sorted((root / "index/files").glob("*.whl"))
+    statement = two.with_name(f"{two.name}.statement.json")
+    true = statement.read_text()
+    statement.write_text(true.replace(shelf.COMMIT, "00" * 20))
+    assert typed("verify", "--published") == VerifyError.exit_code
+    assert "is a material of the statement, not of the wheel" in typed.err
+    assert typed("verify", "--published", one) == 0
+    statement.unlink()
+    assert typed("verify", "--published") == VerifyError.exit_code
+    assert "has no statement beside it" in typed.err
+    statement.write_text(true)
+    sidecar = one.with_name(f"{one.name}.metadata")
+    sidecar.write_text("Version: 9\n")
+    assert typed("verify", "--published") == VerifyError.exit_code
+    assert f"{sidecar.name} is not what was published" in typed.err
+
+
+def test_attest_signs_and_verify_proves_it(root: Path, typed: Typed) -> None:
+    private, public = keys(root / "keys", "ssh")
     _, other = keys(root / "other")
-    assert typed("attest", "--trust", other, wheel) == VerifyError.exit_code
+    typed("publish")
+    assert typed("verify", "--published", "--trust", public) == VerifyError.exit_code
+    assert "has no attestation beside it" in typed.err
+    assert typed("attest", "--sign", private) == 0
+    (name,) = typed.data["signed"]
+    assert typed("verify", "--published", "--trust", public) == 0
+    assert [(row["name"], len(row["keys"])) for row in typed.data["wheels"]] == [(name, 1)]
+    wheel = root / "index/files" / name
+    assert typed("verify", "--published", "--trust", other, "--trust", public, wheel) == 0
+    assert typed("verify", "--published", "--trust", other, wheel) == VerifyError.exit_code
+    assert "no trusted key signed it" in typed.err
     assert "do not install" in typed.err
-    assert typed("attest", "--sign", private, wheel) == UsageError.exit_code
-    assert typed("attest", "--index", root / "none", "--trust", other) == UsageError.exit_code
+    wheel.write_bytes(shelf.wheel(root / "evil", files={"sglang/evil.py": b""}).read_bytes())
+    assert typed("verify", "--published", "--trust", public) == VerifyError.exit_code
+    assert "is not what was published" in typed.err
+    assert typed("verify", "--published", "--trust", public, wheel) == VerifyError.exit_code
+    assert "the statement is about" in typed.err
 
 
-def test_verify_installed(root: Path, typed: Typed) -> None:
+def test_what_is_installed(root: Path, typed: Typed) -> None:
     python = clients.venv(root / "environment", root / "home")
     (wheel,) = (root / "dist").glob("*.whl")
     clients.install(python, root / "home", wheel, with_uv=True)
-    assert typed("verify-installed", "--python", python) == UsageError.exit_code
-    assert "--wheel FILE" in typed.err
-    assert typed("verify-installed", "--python", python, "--wheel", wheel) == 0
+    words = ("--installed", "--python", python)
+    assert typed("verify", *words) == UsageError.exit_code
+    assert "name the wheel" in typed.err
+    assert typed("verify", *words, wheel) == 0
+    assert typed("verify", *words, wheel, wheel) == UsageError.exit_code
+    assert typed("verify", "--python", python, wheel) == UsageError.exit_code
     typed("publish")
-    assert typed("verify-installed", "--python", python) == 0
+    assert typed("verify", *words) == 0
     assert typed.data["version"] == ONE
+    private, public = keys(root / "keys")
+    assert typed("verify", *words, "--trust", public) == VerifyError.exit_code
+    typed("attest", "--sign", private)
+    assert typed("verify", *words, "--trust", public) == 0
     module = next((root / "environment").glob("lib/python3*/site-packages/sglang/sizes.py"))
     module.write_text("")
-    assert typed("verify-installed", "--python", python) == VerifyError.exit_code
+    assert typed("verify", *words) == VerifyError.exit_code
     assert "sglang/sizes.py is not what the wheel has" in typed.err
 
 

@@ -233,7 +233,7 @@ def test_what_was_installed_is_not_published_or_no_longer_what_it_was(
     with pytest.raises(VerifyError, match=r"which is not published"):
         trial.published(made, made.catalog(), python, space(tmp_path))
     put(tmp_path, wheel)
-    (made.pages / wheel.name).write_bytes(b"other")
+    (made.wheel(wheel.name)).write_bytes(b"other")
     with pytest.raises(VerifyError, match="is not what was published"):
         trial.published(made, made.catalog(), python, space(tmp_path))
 

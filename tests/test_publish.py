@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -37,12 +38,24 @@ def put(folder: Path, *wheels: Path, url: str | None = None) -> publish.Publishe
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
-    """Every file with its content, and the time at which it was last written."""
+    """Every file that readers see, with its content, and the time at which it was last written."""
     return {
         str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.read_bytes())
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != ".lock"
+        for place, _, names in os.walk(folder, followlinks=True)
+        for path in (Path(place, name) for name in names)
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
     }
+
+
+def view(folder: Path) -> dict[str, bytes]:
+    """What readers see, but for the times at which wheels came."""
+    times = re.compile(rb"20[0-9-]{8}T[0-9:]{8}Z")
+    return {name: times.sub(b"", data) for name, (_, data) in snapshot(folder).items()}
+
+
+def pages(folder: Path) -> dict[str, bytes]:
+    """The pages alone."""
+    return {name: data for name, data in view(folder).items() if not name.startswith("files/")}
 
 
 def check_whole(folder: Path) -> tuple[set[str], set[str]]:
@@ -50,7 +63,7 @@ def check_whole(folder: Path) -> tuple[set[str], set[str]]:
 
     Returns the versions that the JSON page and the HTML page list.
     """
-    pages = folder / "simple" / "sglang"
+    pages, wheels = folder / "simple" / "sglang", folder / "files"
     seen = []
     for name, read in (
         ("index.json", index.parse),
@@ -58,8 +71,8 @@ def check_whole(folder: Path) -> tuple[set[str], set[str]]:
     ):
         page = read((pages / name).read_text())
         for file in page.files:
-            assert files.sha256(pages / file.filename) == file.hashes["sha256"]
-            sidecar = (pages / f"{file.filename}.metadata").read_bytes()
+            assert files.sha256(wheels / file.filename) == file.hashes["sha256"]
+            sidecar = (wheels / f"{file.filename}.metadata").read_bytes()
             assert file.dist_info_metadata == {"sha256": hashlib.sha256(sidecar).hexdigest()}
         seen.append({str(index.version_of(file)) for file in page.files})
     return seen[0], seen[1]
@@ -71,7 +84,7 @@ def test_a_wheel_is_published_with_all_that_belongs_to_it(tmp_path: Path) -> Non
     assert [each.name for each in result.new] == [wheel.name]
     assert check_whole(tmp_path / "index") == ({ONE}, {ONE})
     (file,) = index.parse((tmp_path / "index/simple/sglang/index.json").read_text()).files
-    copied = tmp_path / "index/simple/sglang" / wheel.name
+    copied = tmp_path / "index/files" / wheel.name
     assert file.upload_time == datetime.fromtimestamp(int(copied.stat().st_mtime), UTC)
     assert json.loads((tmp_path / "index/simple/index.json").read_text())["projects"]
 
@@ -166,7 +179,7 @@ def test_the_front_page_tells_people_what_is_in_a_release(tmp_path: Path) -> Non
         files.sha256(wheel),
         "Yanked: it&#39;s &lt;i&gt;broken&lt;/i&gt;",
         'href="releases/0.5.18%2Bsm120.1/requirements.txt"',
-        'href="simple/sglang/sglang-0.5.18%2Bsm120.1-py3-none-any.whl"',
+        'href="files/sglang-0.5.18%2Bsm120.1-py3-none-any.whl"',
     ):
         assert text in page
 
@@ -184,12 +197,12 @@ def test_an_address_with_a_password_or_without_a_scheme(tmp_path: Path, url: str
 def test_a_release_is_yanked_and_taken_back(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     put(folder, shelf.wheel(tmp_path / "dist"), shelf.wheel(tmp_path / "dist", 2))
-    before = {name: data for name, (_, data) in snapshot(folder).items()}
+    before = view(folder)
     publish.yank(ONE, folder, "sglang", "broken")
     page = (folder / "simple/sglang/index.html").read_text()
     assert page.count('data-yanked="broken"') == 1
     publish.yank(ONE, folder, "sglang", None)
-    assert {name: data for name, (_, data) in snapshot(folder).items()} == before
+    assert view(folder) == before
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "two\nlines"])
@@ -208,13 +221,13 @@ def test_what_is_not_there_cannot_be_yanked(tmp_path: Path) -> None:
 def test_a_lost_or_cut_off_file_is_placed_again(tmp_path: Path) -> None:
     wheel = shelf.wheel(tmp_path / "dist")
     put(tmp_path / "index", wheel)
-    before = {name: data for name, (_, data) in snapshot(tmp_path / "index").items()}
-    pages = tmp_path / "index/simple/sglang"
-    for broken in (wheel.name, f"{wheel.name}.metadata", "index.html"):
-        (pages / broken).unlink()
+    before = view(tmp_path / "index")
+    lost = (f"files/{wheel.name}", f"files/{wheel.name}.metadata", "simple/sglang/index.html")
+    for broken in (*lost, "simple", "index.html"):
+        (tmp_path / "index" / broken).unlink()
         put(tmp_path / "index", wheel)
-        assert {name: data for name, (_, data) in snapshot(tmp_path / "index").items()} == before
-    (pages / wheel.name).write_bytes(b"cut")
+        assert view(tmp_path / "index") == before
+    (tmp_path / "index/files" / wheel.name).write_bytes(b"cut")
     put(tmp_path / "index", wheel)
     assert check_whole(tmp_path / "index") == ({ONE}, {ONE})
 
@@ -233,7 +246,7 @@ def test_a_wheel_is_added_without_a_look_at_those_that_are_there(tmp_path: Path)
     put(tmp_path / "index", shelf.wheel(tmp_path / "dist", 2))
     after = index.parse(record.read_text())
     assert len(after.files) == 2002
-    assert not list(tmp_path.glob("index/simple/sglang/*many_*"))  # none was there to be read
+    assert not list(tmp_path.glob("index/files/*many_*"))  # none was there to be read
 
 
 def test_publishers_in_two_checkouts_on_one_folder_lose_nothing(tmp_path: Path) -> None:
@@ -280,16 +293,16 @@ def job(folder):
 def killed_at(number, folder):
     left = itertools.count(number, -1)
     def hook(event, args):
-        wrote = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.copyfile")
+        wrote = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink")
         wrote |= event == "open" and isinstance(args[2], int) and bool(args[2] & WRITES)
-        if wrote and str(folder) in str(args[0]) and next(left) == 0:
+        if wrote and str(folder) in "".join(map(str, args)) and next(left) == 0:
             os.kill(os.getpid(), signal.SIGKILL)
     sys.addaudithook(hook)
     job(folder)
 
 for number in itertools.count():
     folder = work / f"killed{number}"
-    shutil.copytree(work / "before", folder)
+    shutil.copytree(work / "before", folder, symlinks=True)
     child = os.fork()
     if child == 0:
         killed_at(number, folder)
@@ -298,11 +311,6 @@ for number in itertools.count():
     if os.WIFEXITED(status):
         sys.exit(os.WEXITSTATUS(status))
 """
-
-
-def without_times(state: dict[str, tuple[int, bytes]]) -> dict[str, bytes]:
-    """A snapshot without what tells the time: the pages of an index say when a file came."""
-    return {name: data if ONE in name else b"" for name, (_, data) in state.items()}
 
 
 @pytest.mark.parametrize(("verb", "writes"), [("publish", 25), ("yank", 6), ("sign", 6)])
@@ -327,18 +335,54 @@ def test_a_kill_at_any_write_leaves_the_old_index_or_the_new_one(
         ),
     }
     final = tmp_path / "final"
-    shutil.copytree(tmp_path / "before", final)
+    shutil.copytree(tmp_path / "before", final, symlinks=True)
     repeat[verb](final)
-    expected = without_times(snapshot(final))
-    possible: list[set[str]] = [{ONE}, {ONE, TWO}] if verb == "publish" else [{ONE}]
     states = sorted(tmp_path.glob("killed*"))
     assert len(states) > writes
+    old, new_ones = pages(tmp_path / "before"), pages(final)
+    assert old != new_ones
+    assert {pages(state) == new_ones for state in states} == {True, False}
     for state in states:
-        for seen in check_whole(state):
-            assert seen in possible
+        assert pages(state) in (old, new_ones), state  # all of them of one edition
+        check_whole(state)
         repeat[verb](state)
-        assert check_whole(state) == (possible[-1], possible[-1])
-        assert without_times(snapshot(state)) == expected, state
+        assert view(state) == view(final), state
+        assert not list(state.rglob("*.new"))
+        assert len(list(state.glob(".pages/[0-9]*"))) == 2
+
+
+@pytest.mark.parametrize("hidden", [True, False], ids=["whole", "without dot files"])
+def test_a_copy_of_an_index_is_an_index_and_takes_no_wheel(tmp_path: Path, hidden: bool) -> None:
+    """Object stores and `rsync --copy-links` have files where the index has links."""
+    put(tmp_path / "index", shelf.wheel(tmp_path / "dist"))
+    copy = tmp_path / "copy"
+    left_out = None if hidden else shutil.ignore_patterns(".*")
+    shutil.copytree(tmp_path / "index", copy, ignore=left_out)
+    assert check_whole(copy) == ({ONE}, {ONE})
+    with pytest.raises(PublishError, match=r"is a copy(.|\n)*publish to the index itself"):
+        put(copy, shelf.wheel(tmp_path / "dist", 2))
+    assert check_whole(copy) == ({ONE}, {ONE})
+
+
+def test_where_there_are_no_hard_links_pages_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(source: str, target: str) -> None:
+        raise PermissionError(1, "Operation not permitted", source, None, target)
+
+    monkeypatch.setattr(os, "link", refused)
+    for number in (1, 2):
+        put(tmp_path / "index", shelf.wheel(tmp_path / "dist", number))
+    assert check_whole(tmp_path / "index") == ({ONE, TWO}, {ONE, TWO})
+
+
+def test_an_index_whose_pages_were_left_behind_is_not_taken_for_an_empty_one(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path / "index", shelf.wheel(tmp_path / "dist"))
+    shutil.rmtree(tmp_path / "index/.pages/1")
+    with pytest.raises(PublishError, match="which is gone"):
+        put(tmp_path / "index", shelf.wheel(tmp_path / "dist", 2))
 
 
 def test_a_wheel_that_changes_while_it_is_read(
@@ -351,15 +395,15 @@ def test_a_wheel_that_changes_while_it_is_read(
     assert not list((tmp_path / "index").rglob("*.whl*"))
 
 
-def limited(folder: Path, *wheels: Path, bytes: int) -> subprocess.CompletedProcess[str]:
-    """Publish in a process whose files may not grow beyond `bytes`: a full disk, as it sees it."""
+def limited(folder: Path, *words: str | Path, bytes: int) -> subprocess.CompletedProcess[str]:
+    """Run a verb whose files may not grow beyond `bytes`: a full disk, as it sees it."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))
 
     return subprocess.run(
         [
-            *(sys.executable, "-m", "scripts", "publish", *map(str, wheels)),
+            *(sys.executable, "-m", "scripts", *words),
             *("--root", str(folder.parent), "--index", str(folder)),
         ],
         cwd=CODE,
@@ -376,7 +420,7 @@ def test_a_full_disk_leaves_the_index_as_it_was(tmp_path: Path, bytes: int) -> N
     put(folder, shelf.wheel(tmp_path / "dist"))
     before = snapshot(folder)
     big = shelf.wheel(tmp_path / "dist", 2, files={"sglang/data": b"x" * 50_000})
-    done = limited(folder, big, bytes=bytes)
+    done = limited(folder, "publish", big, bytes=bytes)
     assert done.returncode == PublishError.exit_code, done.stderr
     assert "cannot be written" in done.stderr
     assert "Traceback" not in done.stderr
@@ -385,6 +429,17 @@ def test_a_full_disk_leaves_the_index_as_it_was(tmp_path: Path, bytes: int) -> N
     assert check_whole(folder) == ({ONE}, {ONE})
     put(folder, big)
     assert check_whole(folder) == ({ONE, TWO}, {ONE, TWO})
+
+
+def test_a_full_disk_leaves_a_release_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    put(folder, shelf.wheel(tmp_path / "dist"))
+    before = snapshot(folder)
+    (tmp_path / "upstream.lock").write_text(shelf.lock_text())
+    done = limited(folder, "yank", ONE, "--reason", "broken", bytes=500)
+    assert done.returncode == PublishError.exit_code, done.stderr
+    assert "cannot be written" in done.stderr
+    assert snapshot(folder) == before
 
 
 def plain_user() -> list[str]:

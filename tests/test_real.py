@@ -116,9 +116,18 @@ def test_every_changed_file_still_compiles(wheel: Path, root: Path) -> None:
             compile(archive.read(name), name, "exec")
 
 
-def test_it_is_published_and_then_installed_with_pip_and_with_uv(root: Path, wheel: Path) -> None:
-    done = scripts(root, "publish", str(wheel))
+def test_every_wheel_is_published_and_one_installed_with_pip_and_with_uv(
+    root: Path, wheel: Path
+) -> None:
+    pinned = lock.load(root / "upstream.lock")
+    for words in (("build-wheel", "--all", "--route", Route.WHEEL), ("publish",)):
+        done = scripts(root, *words)
+        assert done.returncode == 0, done.stderr
+    done = scripts(root, "verify", "--published", "--json")
     assert done.returncode == 0, done.stderr
+    published = [row["name"] for row in json.loads(done.stdout)["wheels"]]
+    assert len(published) == len(pinned.wheels)
+    assert wheel.name in published
     done = scripts(root, "verify-install", "--json")
     assert done.returncode == 0, done.stderr
     trials = json.loads(done.stdout)["trials"]

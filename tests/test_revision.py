@@ -1,5 +1,7 @@
 """One release is made from one series: what to do where the series has changed."""
 
+import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from scripts.notes import Notes
 from scripts.shelf import Shelf
 from scripts.workspace import Workspace
 from tests import shelf
-from tests.upstream import Project
+from tests.upstream import HERE, Project
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,7 @@ def made(tmp_path: Path, **changes: object) -> Notes:
 
 def test_the_same_series_needs_no_advice(tmp_path: Path) -> None:
     lock, series = shelf.make_lock(), shelf.make_series()
-    assert revision.advice(lock, series, made(tmp_path), ["0.5.18+sm120.1"]) is None
+    assert revision.advice(lock, series, made(tmp_path), [], ["0.5.18+sm120.1"]) is None
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_the_same_series_needs_no_advice(tmp_path: Path) -> None:
 )
 def test_another_series_needs_the_next_revision(tmp_path: Path, changes: dict[str, object]) -> None:
     lock, series = shelf.make_lock(), shelf.make_series()
-    said = revision.advice(lock, series, made(tmp_path, **changes), ["0.5.18+sm120.1"])
+    said = revision.advice(lock, series, made(tmp_path, **changes), [], ["0.5.18+sm120.1"])
     assert said is not None
     assert "set `revision = 2` in upstream.lock" in said
 
@@ -66,10 +68,10 @@ def test_what_a_killed_publisher_left_binds_nobody(tmp_path: Path) -> None:
     space = Workspace(root=tmp_path, cache=tmp_path, environment={})
     index = tmp_path / "index"
     publish.publish([shelf.wheel(tmp_path / "one")], index, space)
-    (index / "simple/sglang/index.json").unlink()  # as a kill before the record leaves it
+    (index / ".pages/current").unlink()  # as a kill before the edition is shown leaves it
     changed = shelf.wheel(tmp_path / "two", titles=("another",))
     left = Shelf(folder=index, project="sglang")
-    assert left.advice(shelf.make_lock(), shelf.make_series(("x",))) is None
+    assert left.advice(shelf.make_lock(), shelf.make_series(("x",)), {}) is None
     assert len(publish.publish([changed], index, space).new) == 1
 
 
@@ -88,6 +90,28 @@ def test_the_build_says_that_the_published_release_is_another(patched_project: P
     refused = patched_project.scripts("publish")
     assert refused.returncode == PublishError.exit_code
     assert "raise `revision`" in refused.stderr
+    lock = patched_project.root / "upstream.lock"
+    lock.write_text(lock.read_text().replace("revision = 1", "revision = 2"))
+    after = patched_project.scripts("build-wheel", "--json")
+    assert json.loads(after.stdout)["advice"] is None
+    published = patched_project.scripts("publish")
+    assert published.returncode == 0, published.stderr
+    assert f"left out of dist/: sglang-0.5.18+sm120.1-{HERE}.whl" in published.stderr
+    releases = patched_project.root / "index/releases"
+    assert sorted(path.name for path in releases.iterdir()) == ["0.5.18+sm120.1", "0.5.18+sm120.2"]
+
+
+def test_the_build_says_that_the_published_wheel_has_other_bytes(patched_project: Project) -> None:
+    """The same patches in another wheel: other code has made it."""
+    assert patched_project.scripts("build-wheel").returncode == 0
+    (built,) = (patched_project.root / "dist").glob("*.whl")
+    whole = built.read_bytes()
+    with zipfile.ZipFile(built, "a") as archive:
+        archive.comment = b"other code"
+    assert patched_project.scripts("publish").returncode == 0
+    built.write_bytes(whole)
+    again = patched_project.scripts("build-wheel")
+    assert f"is published, and with other bytes ({built.name}): set `revision = 2`" in again.stderr
 
 
 def test_a_damaged_index_does_not_stop_a_build(patched_project: Project) -> None:

@@ -67,23 +67,31 @@ def test_what_cannot_be_had_is_refused(url: str, accept: str) -> None:
 def test_a_file_is_found_under_both_spellings(url: str, folder: Path, plus: str) -> None:
     name = f"sglang-0.5.18{plus}sm120.1-py3-none-any.whl"
     for suffix in ("", ".metadata"):
-        answer = httpx.get(f"{url}sglang/{name}{suffix}")
-        path = folder / "simple/sglang" / f"{name.replace('%2B', '+')}{suffix}"
+        answer = httpx.get(f"{url.removesuffix('simple/')}files/{name}{suffix}")
+        path = folder / "files" / f"{name.replace('%2B', '+')}{suffix}"
         assert answer.content == path.read_bytes()
         assert "immutable" in answer.headers["cache-control"]
 
 
 def test_a_part_of_a_wheel(url: str) -> None:
     name = "sglang-0.5.18%2Bsm120.1-py3-none-any.whl"
-    answer = httpx.get(f"{url}sglang/{name}", headers={"Range": "bytes=0-1"})
+    wheel = f"{url.removesuffix('simple/')}files/{name}"
+    answer = httpx.get(wheel, headers={"Range": "bytes=0-1"})
     assert (answer.status_code, answer.content) == (206, b"PK")
 
 
 @pytest.mark.parametrize(
-    "path", ["../.lock", "%2e%2e/.lock", "%2e%2e/%2e%2e/dist/", "sglang/.x.new", "other/"]
+    "path",
+    [
+        "../.lock",
+        "%2e%2e/.lock",
+        "%2e%2e/%2e%2e/dist/",
+        "../files/.x.new",
+        "../.pages/current/url.txt",
+    ],
 )
 def test_what_is_not_part_of_the_index_is_not_given(url: str, folder: Path, path: str) -> None:
-    (folder / "simple/sglang/.x.new").write_text("half")
+    (folder / "files/.x.new").write_text("half")
     with socket.create_connection(("127.0.0.1", httpx.URL(url).port or 0)) as client:
         client.sendall(f"GET /simple/{path} HTTP/1.0\r\n\r\n".encode())
         assert client.makefile("rb").readline().split()[1] == b"404"

@@ -203,6 +203,36 @@ def test_another_publisher_was_first_with_the_same_bytes(tmp_path: Path) -> None
         assert len(send(tmp_path / "home", url, wheel).new) == 1
 
 
+@pytest.mark.parametrize("broken", [answers(500), vanishes, cuts], ids=["500", "vanishes", "cuts"])
+def test_what_was_cut_off_is_sent_when_it_is_run_again(
+    tmp_path: Path, broken: Callable[[Bad], None]
+) -> None:
+    wheels = [shelf.wheel(tmp_path / "dist", number) for number in (1, 2, 3)]
+    there: list[Path] = []
+    up = {1, 3}
+
+    def page(handler: Bad) -> None:
+        links = (f'<a href="x#sha256={files.sha256(each)}">{each.name}</a>' for each in there)
+        handler.say(200, f"<!DOCTYPE html><html>{''.join(links)}</html>")
+
+    def answer(handler: Bad) -> None:
+        (sent,) = (each for each in wheels if each.name.encode() in handler.posted[-1])
+        if wheels.index(sent) + 1 in up:
+            there.append(sent)
+            handler.say(200)
+        else:
+            broken(handler)
+
+    with servers.bad(answer, page) as (url, _):
+        with pytest.raises(PublishError, match="run this again"):
+            send(tmp_path / "home", url, *wheels)
+        up.add(2)
+        again = send(tmp_path / "home", url, *wheels)
+    assert again.same == (wheels[0].name,)
+    assert [each.name for each in again.new] == [wheels[1].name, wheels[2].name]
+    assert there == wheels
+
+
 def test_the_address_of_the_pages_can_be_told(tmp_path: Path) -> None:
     seen: list[str] = []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts import wheelfile
+from tests.test_attest import keys
 from tests.upstream import HERE, Project
 
 NAME = f"sglang-0.5.18+sm120.1-{HERE}.whl"
@@ -103,6 +104,25 @@ def test_found(
     done = built.scripts("verify", str(path))
     assert done.returncode == 10, done.stderr
     assert finding in done.stderr
+
+
+def test_what_stands_beside_a_wheel_has_to_be_true(built: Project) -> None:
+    private, public = keys(built.root / "keys")
+    trust = ("verify", "--trust", str(public))
+    done = built.scripts(*trust)
+    assert done.returncode == 10
+    assert "has no attestation beside it" in done.stderr
+    for words in (("publish",), ("attest", "--sign", str(private))):
+        assert built.scripts(*words).returncode == 0
+    path = built.root / "index/files" / NAME
+    assert built.scripts(*trust, str(path)).returncode == 0
+    _, other = keys(built.root / "other")
+    assert built.scripts("verify", "--trust", str(other), str(path)).returncode == 10
+    statement = path.with_name(f"{NAME}.statement.json")
+    statement.write_text(statement.read_text().replace(built.base, "1" * 40))
+    done = built.scripts("verify", str(path))
+    assert done.returncode == 10
+    assert f"commit ({'1' * 40}) is a material of the statement, not of the wheel" in done.stderr
 
 
 def test_a_wheel_of_another_series(built: Project) -> None:

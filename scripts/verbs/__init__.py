@@ -26,7 +26,6 @@ from scripts.verbs import (
     upstream_tests,
     verify,
     verify_install,
-    verify_installed,
     yank,
 )
 from scripts.workspace import Workspace
@@ -64,5 +63,4 @@ ALL: Mapping[str, Verb] = {
     "serve": serve,
     "attest": attest,
     "verify-install": verify_install,
-    "verify-installed": verify_installed,
 }

@@ -30,21 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     job = build.job(workspace, arguments.route)
-    advice = _advice(job)
-    if advice:
-        workspace.say(advice)
     if arguments.from_source:
         built: Sequence[Built] = (_from_source(job),)
     else:
         built = build.wheels(job, _releases(arguments, job), describe)
+    advice = _advice(job, built)
+    if advice:
+        workspace.say(advice)
     return Outcome(data=_data(job, built) | {"advice": advice}, shown=_shown(job, built))
 
 
-def _advice(job: Job) -> str | None:
-    """Whether what is built here can be published; a build needs no index, so it goes on."""
+def _advice(job: Job, built: Sequence[Built]) -> str | None:
+    """Why what was built cannot be published; a build needs no index, so it was made."""
     try:
         shelf = Shelf(folder=job.workspace.index, project=job.lock.name)
-        return shelf.advice(job.lock, job.series)
+        return shelf.advice(
+            job.lock, job.series, {wheel.path.name: wheel.sha256 for wheel in built}
+        )
     except PublishError as error:
         return str(error)
 
