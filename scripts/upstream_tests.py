@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scripts import files, ground, junit, omission, suite, verdict
-from scripts.case import Cases
+from scripts.case import Case, Cases
 from scripts.environment import Environment
 from scripts.ground import Ground
 from scripts.patched import Patched
@@ -182,6 +182,10 @@ def side_by_side(change: Change) -> tuple[str, str]:
     """What the two sides of a changed test said."""
     before, after = change.before, change.after
     return (
-        (before.detail or str(before.ending)) if before else "the test was not there",
-        (after.detail or str(after.ending)) if after else "the test is gone",
+        _said(before) if before else "the test was not there",
+        _said(after) if after else "the test is gone",
     )
+
+
+def _said(case: Case) -> str:
+    return case.detail or "\n".join((case.words, *case.skips))
