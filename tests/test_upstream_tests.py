@@ -111,6 +111,11 @@ def test_affected_is_the_default(tested: Project) -> None:
     result = run(tested)
     assert result["selection"] == "affected"
     assert result["files"] == 3  # the gate's, the new one, and the one that walks the tree
+    test = NEW_TEST.replace("test_12", "test_again").encode()
+    tested.add_patch({f"{UNIT}/test_newer.py": test}, "another")
+    assert run(tested)["files"] == 4
+    kept = (tested.root / ".cache" / "upstream-tests").glob("imports-*.json")
+    assert len(list(kept)) == 1, "of the last tree alone"
 
 
 def test_a_regression_fails_with_both_sides(tested: Project) -> None:
