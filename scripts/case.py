@@ -29,16 +29,30 @@ _VARYING = re.compile(r"0x[0-9a-f]+|(?<![\w.])/[\w./+-]+/|\b\d+\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A test by pytest's node id; `detail` is the traceback, or why it was skipped."""
+    """A test by pytest's node id; `detail` is the traceback, or why it was skipped.
+
+    `skips` says why subtests of it were skipped, one reason for each: pytest counts them as skipped
+    tests, beside the test itself.
+    """
 
     id: str
     ending: Ending
     detail: str = ""
     seconds: float = 0.0
+    skips: tuple[str, ...] = ()
 
     @property
     def file(self) -> str:
         return self.id.partition("::")[0]
+
+    @property
+    def words(self) -> str:
+        """How it ended, with the skipped subtests: "passed, 2 of its subtests skipped"."""
+        return (
+            f"{self.ending}, {len(self.skips)} of its subtests skipped"
+            if self.skips
+            else self.ending
+        )
 
     @property
     def reason(self) -> str:
@@ -70,7 +84,9 @@ class Cases:
         return iter(self.by_id.values())
 
     def count(self, ending: Ending) -> int:
-        return sum(case.ending is ending for case in self)
+        """How many ended so; skipped subtests are counted as pytest does."""
+        subtests = sum(len(case.skips) for case in self) if ending is Ending.SKIPPED else 0
+        return subtests + sum(case.ending is ending for case in self)
 
     @property
     def tally(self) -> str:

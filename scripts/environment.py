@@ -28,11 +28,13 @@ if not _has_ops():
     _schemas.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _schemas.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 """
-_CANNOT = re.compile(
-    r"No matching distribution found for (?P<name>[^\n]+)"
-    r"|Failed (?:to build|building wheel for) '?(?P<built>[^'\n]+)"
+_CANNOT = (  # what pip says of the one that it gave up on, the more telling first
+    re.compile(r"Failed to build '(?P<name>[^'\n]+)'"),
+    re.compile(r"Failed building wheel for (?P<name>\S+)"),
+    re.compile(r"error while generating package metadata\.\n\W*(?P<name>[\w.-]+)"),
+    re.compile(r"No matching distribution found for (?P<name>[^\s(]+)"),
 )
-_NEEDED = re.compile(r"requirement (?P<name>\S+) \(from (?P<by>[^)]+)\)")
+_CONFLICT = re.compile(r"The conflict is caused by:\n(?P<sides>(?:[ \t]+\S.*\n)+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,24 +160,35 @@ def _pip(folder: Path, workspace: Workspace, *words: str) -> None:
     """Install through this interpreter's pip and its settings into the environment at `folder`."""
     quiet = ("--disable-pip-version-check", "--no-input", "--no-warn-script-location")
     argv = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
+    lines: list[str] = []
     try:
-        run([*argv, *quiet, *words], env=dict(workspace.environment), timeout=_HOUR)
+        run(
+            [*argv, *quiet, *words],
+            env=dict(workspace.environment),
+            timeout=_HOUR,
+            on_line=lines.append,
+        )
     except CommandFailed as error:
+        said = "\n".join([*lines, error.output])
         raise InstallError(
-            f"{_culprit(error.output)}:\n{error.output}",
+            f"{_culprit(said)}:\n{error.output}",
             then="check `pip config list` and upstream-tests/, and run this again",
         ) from error
 
 
 def _culprit(said: str) -> str:
     """Which requirement pip could not install, and what needs it, in words."""
-    found = _CANNOT.search(said)
-    if not found:
+    conflict = _CONFLICT.search(said)
+    if conflict:
+        sides = "; ".join(line.strip() for line in conflict["sides"].splitlines())
+        return f"no set of packages fits what SGLang's tests need: {sides}"
+    found = next(filter(None, (pattern.search(said) for pattern in _CANNOT)), None)
+    if found is None:
         return "pip could not install what SGLang's tests need"
-    name = (found["name"] or found["built"]).partition(" (from")[0].strip()
-    needed = _NEEDED.search(said)
-    by = needed["by"] if needed and needed["name"] == name else ""
-    return f"{name} cannot be installed" + (f"; it is needed by {by}" if by else "")
+    name = found["name"]
+    needed = re.search(rf"[ /]{re.escape(name)}\S* \(from (?!versions:)(?P<by>[^()]+)", said)
+    by = f"; it is needed by {needed['by'].strip()}" if needed else ""
+    return f"{name} cannot be installed{by}"
 
 
 def _repair(folder: Path) -> None:

@@ -121,7 +121,12 @@ def _of_tree(
 ) -> list[str]:
     if wanted.paths:
         return selection.paths(tree, wanted.paths)
-    cache = workspace.cache / "upstream-tests" / f"imports-{whole.commit}.json"
+    home = workspace.cache / "upstream-tests"
+    reader = files.sha256(Path(imports.__file__))[:16]
+    cache = home / f"imports-{whole.commit[:16]}-{reader}.json"
+    for old in home.glob("imports-*.json"):
+        if old != cache:
+            files.remove(old)
     lock = whole.base.lock
     roots = {f"{lock.subdirectory}/{lock.name}": lock.name, REGISTERED: ""}
     with workspace.progress("read which file imports which"):

@@ -8,18 +8,21 @@ from pathlib import Path
 
 from scripts import files
 
+_SEARCHES = frozenset({".glob", ".rglob", "ast.parse", "inspect.getsource"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """What a file says without being run: the names it imports, and its strings.
 
     `imports` has `a.b` and `a.b.c` for `from a.b import c`: either may be a module. `strings` are
-    those that look like the name of a Python file. `walks` says that it searches folders.
+    those that look like the name of a Python file. `searches` says that it looks for files in
+    folders, or takes sources apart: which ones, it may put together when it runs.
     """
 
     imports: frozenset[str]
     strings: frozenset[str]
-    walks: bool
+    searches: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +68,7 @@ def _cached(cache: Path | None) -> dict[str, Source]:
     try:
         rows = json.loads(cache.read_text()) if cache else {}
         return {
-            name: Source(imports=frozenset(i), strings=frozenset(s), walks=bool(w))
+            name: Source(imports=frozenset(i), strings=frozenset(s), searches=bool(w))
             for name, (i, s, w) in rows.items()
         }
     except (OSError, ValueError, TypeError, AttributeError):
@@ -73,7 +76,7 @@ def _cached(cache: Path | None) -> dict[str, Source]:
 
 
 def _plain(one: Source) -> list[object]:
-    return [sorted(one.imports), sorted(one.strings), one.walks]
+    return [sorted(one.imports), sorted(one.strings), one.searches]
 
 
 def _module(path: Path, package: str) -> str:
@@ -90,7 +93,7 @@ def source(content: bytes, module: str, *, package: bool = False) -> Source:
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
-        return Source(imports=frozenset(), strings=frozenset(), walks=False)
+        return Source(imports=frozenset(), strings=frozenset(), searches=False)
     nodes = list(ast.walk(tree))
     home = module if package else module.rpartition(".")[0]
     return Source(
@@ -102,10 +105,18 @@ def source(content: bytes, module: str, *, package: bool = False) -> Source:
             and isinstance(node.value, str)
             and node.value.endswith(".py")
         ),
-        walks=any(
-            isinstance(node, ast.Attribute) and node.attr in ("glob", "rglob") for node in nodes
-        ),
+        searches=any(_named(node) in _SEARCHES for node in nodes),
     )
+
+
+def _named(node: ast.AST) -> str:
+    """The function that is called or passed on: "ast.parse", or ".glob" of whatever has it."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="ast" | "inspect" as module), attr=name):
+            return f"{module}.{name}"
+        case ast.Attribute(attr=name):
+            return f".{name}"
+    return ""
 
 
 def _imports(nodes: Iterable[ast.AST], home: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from scripts.case import Case, Ending
@@ -17,7 +17,8 @@ class Journal:
     """The state of a pytest process, from its events so far.
 
     `collected` is None until collection ended; `running` is the test that was started and not
-    finished, `collecting` the file that was opened last. `since` is how far the file was read.
+    finished, `skips` are the reasons of its subtests so far that were skipped, `collecting` is the
+    file that was opened last. `since` is how far the file was read.
     """
 
     path: Path
@@ -25,6 +26,7 @@ class Journal:
     collected: list[str] | None = None
     collecting: str | None = None
     running: str | None = None
+    skips: list[str] = field(default_factory=list)
     ended: bool = False
     events: int = 0
     since: int = 0
@@ -68,14 +70,22 @@ class Journal:
                 self.add(Case(id=name, ending=Ending.SKIPPED, detail=str(event.get("text"))))
             case "start":
                 self.running = name
+                self.skips.clear()
+            case "subtest skipped":
+                self.skips.append(str(event.get("text") or ""))
             case "report":
                 self.add(_case(name, event))
             case "finish":
-                self.running = None
-                if name not in self.cases:
-                    self.add(Case(id=name, ending=Ending.ERROR, detail="it ended without a report"))
+                self._finish(name)
             case "end":
                 self.ended = True
+
+    def _finish(self, name: str) -> None:
+        self.running = None
+        if name not in self.cases:
+            self.add(Case(id=name, ending=Ending.ERROR, detail="it ended without a report"))
+        if self.skips:
+            self.cases[name] = replace(self.cases[name], skips=tuple(self.skips))
 
     def add(self, case: Case) -> None:
         """Take in how a test ended; of several reports of one test the worst counts."""

@@ -58,6 +58,8 @@ def _add(suite: Element, case: Case) -> None:
     )
     properties = SubElement(element, "properties")
     SubElement(properties, "property", name="id", value=_legal(case.id))
+    for reason in case.skips:
+        SubElement(properties, "property", name="subtest skipped", value=_legal(reason))
     if case.ending is not Ending.PASSED:
         tag = _TAGS.get(case.ending, "error")
         said = SubElement(element, tag, type=str(case.ending), message=_legal(case.reason))
@@ -110,4 +112,8 @@ def _case(element: Element) -> Case:
         ending=ending,
         detail=(said.text or "") if said is not None else "",
         seconds=seconds,
+        skips=tuple(
+            one.get("value", "")
+            for one in element.findall("properties/property[@name='subtest skipped']")
+        ),
     )

@@ -8,8 +8,10 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from scripts.errors import CommandFailed
@@ -75,11 +77,31 @@ def _read(
         return process.communicate(timeout=timeout)[0]
     assert process.stdout is not None
     lines = []
-    for line in process.stdout:
-        lines.append(line)
-        on_line(line.decode(errors="replace").rstrip())
-    process.wait()
+    with nullcontext() if timeout is None else _deadline(process, timeout):
+        for line in process.stdout:
+            lines.append(line)
+            on_line(line.decode(errors="replace").rstrip())
+        process.wait()
     return b"".join(lines)
+
+
+@contextmanager
+def _deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[None]:
+    """Kill `process` where the block takes longer, and raise TimeoutExpired at its end."""
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(seconds, end)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+    if late.is_set():
+        raise subprocess.TimeoutExpired(process.args, seconds)
 
 
 def _tail(output: bytes, lines: int = 30) -> str:

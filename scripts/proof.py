@@ -31,6 +31,11 @@ class Proof:
     omission: Omission
 
     @property
+    def complete(self) -> bool:
+        """Whether none of its runs was stopped."""
+        return all(cases.whole for cases in (self.pristine, self.whole, self.without))
+
+    @property
     def findings(self) -> tuple[str, ...]:
         """What does not hold, in words; none where the patch is proved."""
         return tuple(self._findings())
@@ -39,10 +44,9 @@ class Proof:
         name = self.patch.name
         if not self.files:
             yield f"{name}: brings no test of its own"
-        for cases in (self.pristine, self.whole, self.without):
-            if not cases.whole:
-                yield f"{name}: the run was stopped"
-                return
+        if not self.complete:
+            yield f"{name}: the run was stopped"
+            return
         for path in self.files:
             whole = [case for case in self.whole if case.file == path]
             if not any(case.ending is Ending.PASSED for case in whole):

@@ -57,18 +57,19 @@ class Recorder:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.passed and report.when != "call":
             return
-        if not report.failed and type(report) is not pytest.TestReport:
-            return  # a subtest that did not fail: thousands, and its test speaks for it
-        skipped = report.skipped
+        skipped, xfail = report.skipped, hasattr(report, "wasxfail")
+        subtest = not report.failed and type(report) is not pytest.TestReport
+        if subtest and (report.passed or xfail):
+            return  # thousands, and the test speaks for them
         text = _reason(report.longrepr) if skipped else report.longreprtext[-_LONGEST:]
         self._write(
-            "report",
+            "subtest skipped" if subtest else "report",
             report.nodeid,
             outcome=report.outcome,
             when=report.when,
             text=text,
             seconds=report.duration,
-            xfail=hasattr(report, "wasxfail"),
+            xfail=xfail,
         )
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:

@@ -90,7 +90,7 @@ def affected(graph: Graph, touched: Sequence[str]) -> set[str]:
     found |= {
         path
         for path, source in graph.sources.items()
-        if source.walks or any(Path(text).name in names for text in source.strings)
+        if source.searches or any(Path(text).name in names for text in source.strings)
     }
     return {path for path in found | set(touched) if _is_test(path)}
 

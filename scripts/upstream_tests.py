@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scripts import files, ground, junit, omission, suite, verdict
-from scripts.case import Cases
+from scripts.case import Case, Cases
 from scripts.environment import Environment
 from scripts.ground import Ground
 from scripts.patched import Patched
@@ -52,9 +52,12 @@ class Bench:
         return omission.up_to(self.whole, 0)
 
     def run(self, patched: Patched, environment: Environment, title: str) -> Cases:
-        """The chosen tests on one side."""
-        with self.ground.laid(patched, environment, self.workspace) as batches:
-            return self.suite(batches, title)
+        """The chosen tests on one side. Ctrl-C gives what there is, as `suite` does."""
+        try:
+            with self.ground.laid(patched, environment, self.workspace) as batches:
+                return self.suite(batches, title)
+        except KeyboardInterrupt:  # before the first test, or after the last
+            return NOTHING
 
     def suite(self, batches: Sequence[Batch], title: str) -> Cases:
         progress = self.workspace.progress
@@ -78,10 +81,13 @@ def compare(bench: Bench, *, per_patch: bool = False) -> Compared:
     patched = bench.run(bench.whole, bench.ours, "tests, patched") if pristine.whole else NOTHING
     brought = {path.partition("::")[0] for path in bench.ground.brought}
     judged = verdict.judge(pristine, patched, brought)
-    if judged.whole:
-        judged = _confirmed(judged, bench, brought)
-    if per_patch and judged.whole and judged.regressions:
-        judged = _blamed(judged, pristine, bench, brought)
+    try:
+        if judged.whole:
+            judged = _confirmed(judged, bench, brought)
+        if per_patch and judged.whole and judged.regressions:
+            judged = _blamed(judged, pristine, bench, brought)
+    except KeyboardInterrupt:
+        judged = replace(judged, whole=False)
     return Compared(
         ground=bench.ground,
         pristine=pristine,
@@ -182,6 +188,10 @@ def side_by_side(change: Change) -> tuple[str, str]:
     """What the two sides of a changed test said."""
     before, after = change.before, change.after
     return (
-        (before.detail or str(before.ending)) if before else "the test was not there",
-        (after.detail or str(after.ending)) if after else "the test is gone",
+        _said(before) if before else "the test was not there",
+        _said(after) if after else "the test is gone",
     )
+
+
+def _said(case: Case) -> str:
+    return case.detail or "\n".join((case.words, *case.skips))

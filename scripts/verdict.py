@@ -19,8 +19,8 @@ class Change:
     @property
     def words(self) -> str:
         """The two endings: "passed, now failed"."""
-        before = self.before.ending if self.before else "not there"
-        return f"{before}, now {self.after.ending if self.after else 'gone'}"
+        before = self.before.words if self.before else "not there"
+        return f"{before}, now {self.after.words}" if self.after else f"{before}, now gone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +98,14 @@ def _good(case: Case | None) -> bool:
 
 
 def _holds(change: Change) -> bool:
-    """Whether a test that was good still is; one that passed and is skipped now is not."""
+    """Whether a test that was good still is; one that passed and is skipped now is not.
+
+    Nor is one that skips more of its subtests than before.
+    """
     if change.before is None or change.after is None:
         return False
     lost = change.before.ending is Ending.PASSED and change.after.ending is Ending.SKIPPED
+    lost = lost or (change.after.ending.good and len(change.after.skips) > len(change.before.skips))
     return change.after.ending.good and not lost
 
 

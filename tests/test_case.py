@@ -1,6 +1,7 @@
 """How tests ended: reasons, JUnit XML, the journal, and the verdict on two runs."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ CASES = st.lists(
         ending=st.sampled_from(Ending),
         detail=LEGAL,
         seconds=st.integers(0, 10**6).map(lambda thousandths: thousandths / 1000),
+        skips=st.lists(LEGAL).map(tuple),
     ),
     unique_by=lambda case: case.id,
 )
@@ -38,9 +40,7 @@ def case(name: str, ending: Ending = Ending.PASSED, detail: str = "") -> Case:
 def test_junit_round_trip(cases: list[Case], whole: bool, notes: list[str]) -> None:
     run = Cases(
         by_id={
-            one.id: one
-            if one.ending is not Ending.PASSED
-            else Case(id=one.id, ending=one.ending, seconds=one.seconds)
+            one.id: one if one.ending is not Ending.PASSED else replace(one, detail="")
             for one in cases
         },
         whole=whole,
@@ -159,6 +159,17 @@ def test_every_pair_of_endings(before: Ending | None, after: Ending | None, wher
     assert sizes.pop(where) == 1
     assert not any(sizes.values())
     assert judged.good is (where != "regressions" and (before, after) != (None, F))
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 0), (1, 1), (2, 1), (0, 1), (1, 2)])
+def test_a_subtest_that_is_skipped_now_is_a_regression(before: int, after: int) -> None:
+    """One that is not skipped any more is none."""
+    sides = [of(replace(case("a"), skips=("no GPU",) * count)) for count in (before, after)]
+    judged = verdict.judge(sides[0], sides[1], ())
+    found = [change.words for change in judged.regressions]
+    few, more = (f"passed, {count} of its subtests skipped" for count in (before, after))
+    before_words = few if before else "passed"
+    assert found == ([f"{before_words}, now {more}"] if after > before else [])
 
 
 def test_a_stopped_run_has_no_regressions_where_it_did_not_come() -> None:

@@ -1,6 +1,7 @@
 """The environments for upstream's tests: made once, each wheel on the same packages."""
 
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -88,13 +89,22 @@ def test_one_that_was_cut_off_is_made_again(wanted: Requirements, project: Proje
     ("requirement", "said"),
     [
         ("nosuch==1.0", "nosuch==1.0 cannot be installed"),
-        ("needy==1.0", r"nosuch>=2 cannot be installed; it is needed by .*needy"),
+        ("needy==1.0", r"nosuch>=2 cannot be installed; it is needed by needy"),
+        ("bound==1.0", r"bound 1\.0 depends on lower>=2; .*\(constraint\) lower==1\.0:\n"),
+        ("builder==1.0", "source cannot be installed; it is needed by builder"),
+        ("source==1.0", "source cannot be installed; it is needed by -r .*requirements.txt"),
     ],
 )
 def test_what_cannot_be_installed_is_named(
     wanted: Requirements, project: Project, requirement: str, said: str
 ) -> None:
-    small_wheel(project.upstream.shelf, "needy", "1.0", requires="nosuch>=2")
+    shelf = project.upstream.shelf
+    small_wheel(shelf, "needy", "1.0", requires="nosuch>=2")
+    small_wheel(shelf, "bound", "1.0", requires="lower>=2")
+    small_wheel(shelf, "builder", "1.0", requires="source>=1")
+    with tarfile.open(shelf / "source-1.0.tar.gz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("source-1.0/setup.py"))
+        archive.addfile(tarfile.TarInfo("source-1.0/PKG-INFO"))
     wanted.direct.write_text(f"upper\n{requirement}\n")
     with pytest.raises(InstallError, match=said):
         packages(wanted, project)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,12 @@ def test_credentials_are_left_out() -> None:
     assert "cannot reach https://host.invalid/x" in caught.value.output
 
 
-def test_a_program_that_does_not_end() -> None:
+@pytest.mark.parametrize("on_line", [None, print])
+def test_a_program_that_does_not_end(on_line: Callable[[str], None] | None) -> None:
+    """Whether or not somebody listens."""
+    slow = python("import time; time.sleep(60)")
     with pytest.raises(CommandFailed, match=r"did not end:\nno answer after 0\.2 s"):
-        proc.run(python("import time; time.sleep(60)"), env=ENV, timeout=0.2)
+        proc.run(slow, env=ENV, timeout=0.2, on_line=on_line)
 
 
 def test_a_program_that_is_not_there() -> None:

@@ -30,6 +30,9 @@ TREE = {
     f"{UNIT}/test_other.py": CPU + "import sglang.srt.other\n",
     f"{UNIT}/test_text.py": CPU + "PINNED = ['srt/core.py']\n",
     f"{UNIT}/test_walks.py": CPU + "FILES = ROOT.rglob('*')\n",
+    f"{UNIT}/test_takes_apart.py": CPU + "TREES = [ast.parse(text) for text in TEXTS]\n",
+    f"{UNIT}/test_shows.py": CPU + "import inspect\nTEXTS = map(inspect.getsource, X)\n",
+    f"{UNIT}/test_parses.py": CPU + "parser.parse(X)\nast.walk(X)\n",
     f"{UNIT}/test_gpu.py": "from sglang.srt import core\nregister_cuda_ci(est_time=5)\n",
     f"{UNIT}/test_off.py": "from sglang.srt import core\nregister_cpu_ci(5, 'x', disabled='why')\n",
     f"{UNIT}/test_broken.py": "def (:\n",
@@ -59,7 +62,8 @@ def named(name: Name, tree: Path, lists: Known = NOTHING) -> list[str]:
 def test_affected(tree: Path) -> None:
     """Importers, importers of importers, and readers of the text; not what is further away."""
     assert named(Name.AFFECTED, tree) == [
-        *("test_core.py", "test_near.py", "test_text.py", "test_user.py", "test_walks.py"),
+        *("test_core.py", "test_near.py", "test_shows.py", "test_takes_apart.py"),
+        *("test_text.py", "test_user.py", "test_walks.py"),
     ]
 
 

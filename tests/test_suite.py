@@ -88,6 +88,16 @@ def test_every_ordinary_ending(run: Callable[..., Cases]) -> None:
                         for n in (1, 2, 3):
                             with self.subTest(n=n):
                                 assert n != 2
+                    def test_sub_skips(self):
+                        for n in (1, 2, 3):
+                            with self.subTest(n=n):
+                                if n != 2: self.skipTest(f"no GPU {n}")
+                def test_sub_fixture(subtests):
+                    with subtests.test("one"):
+                        pytest.skip("no CPU")
+                    with subtests.test("two"):
+                        pytest.xfail("known")
+                def test_after_them(): pass
             """,
             "test_b.py": "import nowhere_to_be_found\n",
             "test_c.py": "import pytest\npytest.skip('not today', allow_module_level=True)\n",
@@ -101,6 +111,9 @@ def test_every_ordinary_ending(run: Callable[..., Cases]) -> None:
         "test_a.py::test_error": Ending.ERROR,
         "test_a.py::test_teardown": Ending.ERROR,
         "test_a.py::TestSub::test_sub": Ending.FAILED,
+        "test_a.py::TestSub::test_sub_skips": Ending.PASSED,
+        "test_a.py::test_sub_fixture": Ending.PASSED,
+        "test_a.py::test_after_them": Ending.PASSED,
         "test_b.py": Ending.ERROR,
         "test_c.py": Ending.SKIPPED,
     }
@@ -108,6 +121,12 @@ def test_every_ordinary_ending(run: Callable[..., Cases]) -> None:
     assert cases.by_id["test_a.py::test_skips"].detail == "no GPU here"
     assert cases.by_id["test_b.py"].missing_package == "nowhere_to_be_found"
     assert cases.by_id["test_c.py"].detail == "not today"
+    skips = {case.id: case.skips for case in cases if case.skips}
+    assert skips == {
+        "test_a.py::TestSub::test_sub_skips": ("no GPU 1", "no GPU 3"),
+        "test_a.py::test_sub_fixture": ("no CPU",),
+    }
+    assert cases.count(Ending.SKIPPED) == 2 + 3
     assert cases.whole
     assert not cases.notes
 

@@ -1,5 +1,6 @@
 """Upstream's own tests, pristine and patched, on a small upstream and on both routes."""
 
+import argparse
 import json
 import shutil
 import signal
@@ -12,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from scripts import junit
+from scripts import junit, proof, suite, upstream_tests, verbs
 from scripts.errors import FailedTests, UsageError
+from scripts.selection import Name
+from scripts.subject import Subjects
 from tests import upstream, wheels
 from tests.upstream import FILES, Project
 
@@ -111,6 +114,11 @@ def test_affected_is_the_default(tested: Project) -> None:
     result = run(tested)
     assert result["selection"] == "affected"
     assert result["files"] == 3  # the gate's, the new one, and the one that walks the tree
+    test = NEW_TEST.replace("test_12", "test_again").encode()
+    tested.add_patch({f"{UNIT}/test_newer.py": test}, "another")
+    assert run(tested)["files"] == 4
+    kept = (tested.root / ".cache" / "upstream-tests").glob("imports-*.json")
+    assert len(list(kept)) == 1, "of the last tree alone"
 
 
 def test_a_regression_fails_with_both_sides(tested: Project) -> None:
@@ -213,6 +221,40 @@ def test_ctrl_c_leaves_a_valid_partial_report(tested: Project) -> None:
     pristine = junit.parse((folder(tested) / "pristine.xml").read_bytes())
     assert pristine.whole
     assert not junit.parse((folder(tested) / "patched.xml").read_bytes()).whole
+
+
+@pytest.mark.parametrize(
+    ("owner", "step", "patched"),
+    [
+        (suite, "merged", "no tests"),
+        (Subjects, "part", "2 passed, 1 skipped, 2 failed"),
+        (proof, "write_tests", "2 passed, 1 skipped, 2 failed"),
+    ],
+)
+def test_ctrl_c_between_two_runs(
+    tested: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: object,
+    step: str,
+    patched: str,
+) -> None:
+    """Whatever was going on, the last report is that of a run which was stopped."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    tested.add_patch({"python/sglang/gate.py": BROKEN}, "gate: close it")
+    tested.add_patch({"python/sglang/more.py": b"x = 1\n"}, "harmless")
+    monkeypatch.setattr(owner, step, stop)
+    if owner is proof:
+        monkeypatch.setattr(upstream_tests, "_blamed", lambda judged, *_: judged)
+    arguments = argparse.Namespace(route=None, jobs=2, selection=Name.AFFECTED, timeout=60.0)
+    arguments.paths, arguments.expression, arguments.per_patch = [f"{UNIT}/test_gate.py"], "", True
+    with pytest.raises(KeyboardInterrupt):
+        verbs.upstream_tests.run(arguments, tested.workspace())
+    data = json.loads((folder(tested) / "report.json").read_text())
+    assert data["whole"] is False
+    assert data["patched"] == patched
 
 
 def prove(project: Project, *words: str, code: int = 0) -> dict[str, Any]:

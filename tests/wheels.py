@@ -39,7 +39,7 @@ def small_wheel(
     return path
 
 
-LISTS = ("requirements", "constraints", "no-deps", "alone", "also", "deselect")
+LISTS = ("requirements", "constraints", "no-deps", "alone", "also", "deselect", "affected")
 
 
 def packages(folder: Path) -> Path:

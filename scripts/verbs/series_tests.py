@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         cases = suite.merged(getattr(each, name) for each in proofs)
         with files.replacing(report / f"{name}.xml") as new:
             new.write_bytes(junit.format(cases, name=f"series, {name}"))
-    if not all(cases.whole for each in proofs for cases in _runs(each)):
+    if not all(each.complete for each in proofs):
         raise KeyboardInterrupt
     findings = [finding for each in proofs for finding in each.findings]
     return Outcome(

@@ -55,16 +55,19 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     )
     job = build.job(workspace, arguments.route)
     whole = job.patched()
+    folder = workspace.build / "upstream-tests"
     proofs: tuple[Proof, ...] = ()
     with subject.subjects(job) as tested:
         ours = tested.patched(describe)
         bench = upstream_tests.bench(wanted, whole, tested, ours, jobs=arguments.jobs)
         compared = upstream_tests.compare(bench, per_patch=arguments.per_patch)
+        data = _data(compared) | {"route": str(whole.base.route)}
         if arguments.per_patch and compared.verdict.whole:
+            _write(folder, compared, data | {"whole": False})
             proofs = proof.prove(whole, tested, ours, jobs=arguments.jobs)
-    data = _data(compared, proofs) | {"route": str(whole.base.route)}
-    _write(workspace.build / "upstream-tests", compared, data)
-    if not compared.verdict.whole:
+            data |= _proved(compared, proofs)
+    _write(folder, compared, data)
+    if not data["whole"]:
         raise KeyboardInterrupt
     if not compared.pristine.by_id and not compared.patched.by_id:
         raise UsageError(
@@ -88,14 +91,13 @@ def _write(folder: Path, compared: Compared, data: dict[str, object]) -> None:
             new.write_bytes(content)
 
 
-def _data(compared: Compared, proofs: tuple[Proof, ...]) -> dict[str, object]:
+def _data(compared: Compared) -> dict[str, object]:
     judged = compared.verdict
-    findings = [finding for each in proofs for finding in each.findings]
     return {
         "selection": compared.ground.wanted.title,
         "full": compared.ground.full,
         "whole": judged.whole,
-        "good": judged.good and not findings,
+        "good": judged.good,
         "files": sum(map(len, compared.ground.batches)) + len(compared.ground.brought),
         "pristine": compared.pristine.tally,
         "pristine_reused": compared.reused,
@@ -109,6 +111,17 @@ def _data(compared: Compared, proofs: tuple[Proof, ...]) -> dict[str, object]:
         "missing_packages": judged.missing_packages(),
         "new": [_case(case) for case in judged.new],
         "notes": list(judged.notes),
+        "proof": [],
+        "findings": [],
+    }
+
+
+def _proved(compared: Compared, proofs: tuple[Proof, ...]) -> dict[str, object]:
+    """What the proof of each patch adds to the data, or changes in it."""
+    findings = [finding for each in proofs for finding in each.findings]
+    return {
+        "whole": compared.verdict.whole and all(each.complete for each in proofs),
+        "good": compared.verdict.good and not findings,
         "proof": [series_tests.row(each) for each in proofs],
         "findings": findings,
     }
