@@ -398,6 +398,8 @@ def test_what_is_no_file(project: Project, tmp_path: Path) -> None:
     store = below(project).base.store
     given = handed.read([tmp_path, tmp_path / "gone.patch", huge], store)
     assert [one.misfit and one.misfit.reason for one in given] == [Reason.UNREADABLE] * 3
+    assert given[2].misfit is not None
+    assert given[2].misfit.what.startswith("100 MiB")
 
 
 def test_a_symbolic_link_leads_nowhere(project: Project) -> None:

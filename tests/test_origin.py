@@ -98,7 +98,9 @@ def test_a_commit_in_the_store(project: Project) -> None:
     project.write_lock(commit=released, revision=f"v{NEXT}", time=when)
     source.obtain(project.lock(), project.workspace(), Route.GIT)
     (project.root / "upstream.lock").write_text(pinned)
-    assert f"made for commit {released[:12]} of {when[:10]}" in told(attempt(project, text))
+    said = told(attempt(project, text))
+    assert f"made for commit {released[:12]} of {when[:10]}" in said
+    assert "after commit" not in said  # a shallow store does not know what came before
 
 
 @pytest.mark.parametrize("kind", [bytes, plain])
