@@ -223,8 +223,11 @@ def test_a_lost_or_cut_off_file_is_placed_again(tmp_path: Path) -> None:
     put(tmp_path / "index", wheel)
     before = view(tmp_path / "index")
     lost = (f"files/{wheel.name}", f"files/{wheel.name}.metadata", "simple/sglang/index.html")
+    other = shelf.wheel(tmp_path / "other", files={"sglang/more.py": b""})
     for broken in (*lost, "simple", "index.html"):
         (tmp_path / "index" / broken).unlink()
+        with pytest.raises(PublishError, match="is published with sha256"):
+            put(tmp_path / "index", other)
         put(tmp_path / "index", wheel)
         assert view(tmp_path / "index") == before
     (tmp_path / "index/files" / wheel.name).write_bytes(b"cut")
