@@ -2,12 +2,14 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from scripts import files
 
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+", re.ASCII)
 _SEARCHES = frozenset({".glob", ".rglob", "ast.parse", "inspect.getsource"})
 
 
@@ -15,7 +17,8 @@ _SEARCHES = frozenset({".glob", ".rglob", "ast.parse", "inspect.getsource"})
 class Source:
     """What a file says without being run: the names it imports, and its strings.
 
-    `imports` has `a.b` and `a.b.c` for `from a.b import c`: either may be a module. `strings` are
+    `imports` has `a.b` and `a.b.c` for `from a.b import c`: either may be a module; and so for a
+    string "a.b.c", which import_module(), importorskip() or patch() may be given. `strings` are
     those that look like the name of a Python file. `searches` says that it looks for files in
     folders, or takes sources apart: which ones, it may put together when it runs.
     """
@@ -129,3 +132,13 @@ def _imports(nodes: Iterable[ast.AST], home: str) -> Iterator[str]:
             base = ".".join([*kept, *([node.module] if node.module else [])])
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from _dotted(node.value)
+
+
+def _dotted(text: str) -> Iterator[str]:
+    """The modules that a string may name: "module", "module.Class" or "module.Class.method"."""
+    if _DOTTED.fullmatch(text):
+        yield text
+        yield text.rpartition(".")[0]
+        yield text.rsplit(".", 2)[0]

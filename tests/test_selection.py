@@ -67,6 +67,19 @@ def test_affected(tree: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "affected"),
+    [
+        ("core = pytest.importorskip('sglang.srt.core')\n", True),
+        ("@patch('sglang.srt.core.X')\ndef test(): pass\n", True),
+        ("print('sglang.srt.core is there')\n", False),
+    ],
+)
+def test_a_module_named_in_a_string(tree: Path, line: str, affected: bool) -> None:
+    (tree / UNIT / "test_string.py").write_text(CPU + line)
+    assert ("test_string.py" in named(Name.AFFECTED, tree)) is affected
+
+
 def test_a_hub_leads_to_its_direct_importers_alone(tree: Path) -> None:
     for number in range(20):
         path = tree / f"python/sglang/srt/user{number}.py"
@@ -120,6 +133,9 @@ def test_the_graph_is_read_once(tree: Path) -> None:
         ("from . import b", "x.y", True, {"x.y", "x.y.b"}),
         ("from ..q import b", "x.y.z", False, {"x.q", "x.q.b"}),
         ("if 1:\n  try:\n    import a\n  except E: pass", "x", False, {"a"}),
+        ("f('a.b')", "x", False, {"a.b", "a"}),
+        ("f('a.b.C.d')", "x", False, {"a.b.C.d", "a.b.C", "a.b"}),
+        ("f('a', 'a. b', '.a.b', 'a.b.', '1.2', 'a.b()')", "x", False, set()),
         ("import (", "x", False, set()),
         ("\0", "x", False, set()),
     ],
