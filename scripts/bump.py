@@ -30,6 +30,7 @@ from scripts.judgement import Answers, Judgement, judge
 from scripts.lock import UNKNOWN, Lock
 from scripts.pending import Pending
 from scripts.rebase import Fate, Rebased
+from scripts.series import Series
 from scripts.source import Route
 from scripts.workspace import Workspace
 
@@ -59,14 +60,27 @@ class Job:
         """The series on the new source.
 
         Both sources come by the same route: what a wheel lacks would look as if upstream had
-        removed it. Raises SourceError, and ApplyError where the series does not fit the old lock.
+        removed it. Raises SourceError, ApplyError where the series does not fit the old lock, and
+        UsageError where an answer is about no patch of the series.
         """
+        known = series.load(self.workspace.patchset)
+        self._refuse_strangers(known)
         unknown = UNKNOWN in (self.old.commit, self.new.commit)
         base = source.obtain(self.new, self.workspace, Route.WHEEL if unknown else self.route)
         before = source.obtain(self.old, self.workspace, base.route)
-        applied = patched.apply(before, series.load(self.workspace.patchset), self.workspace)
+        applied = patched.apply(before, known, self.workspace)
         retired = self.answers.retired
         return rebase.rebase(applied, base, self.workspace, retired=retired)
+
+    def _refuse_strangers(self, known: Series) -> None:
+        numbers = {patch.number for patch in known.patches}
+        strangers = sorted((self.answers.retired | self.answers.accepted) - numbers)
+        if strangers:
+            raise UsageError(
+                f"the series has no patch {', '.join(strangers)}; it has "
+                f"{', '.join(sorted(numbers)) or 'none'}",
+                then="nox -s status",
+            )
 
     def judged(self, rebased: Rebased) -> Judgement:
         return judge(rebased, self.workspace, self.answers)

@@ -470,6 +470,18 @@ def test_where_it_goes_to(patched_project: Project) -> None:
     assert bump(project, "next")["to"]["commit"] == forced
 
 
+@pytest.mark.parametrize("option", ["--retire", "--accept"])
+def test_an_answer_about_no_patch(patched_project: Project, option: str) -> None:
+    project = patched_project
+    project.upstream.release(ABOVE, "0.5.19")
+    done = project.scripts("bump", "v0.5.19", option, "0001", "0009")
+    assert done.returncode == 2
+    assert "the series has no patch 0009; it has 0001, 0002" in done.stderr
+    done = project.scripts("bump", option, "v0.5.19")
+    assert done.returncode == 2
+    assert "bump needs a revision" in done.stderr
+
+
 def test_back_to_an_older_release(patched_project: Project) -> None:
     project = patched_project
     project.upstream.release(ABOVE, "0.5.19")
