@@ -649,3 +649,18 @@ def test_a_network_that_is_cut(patched_project: Project, tmp_path: Path) -> None
     assert "could not be fetched" in done.stderr
     assert checkout(project) == before
     assert bump(project, "v0.5.19")["done"]
+
+
+def test_a_conflict_settled_for_upstream_leaves_nothing(project: Project) -> None:
+    """A resolution that keeps upstream's lines takes the patch out, and the changelog says so."""
+    project.add_patch({SIZES: FILES[SIZES].replace(b"}\n", ROW + b"}\n")}, "row")
+    project.add_patch({GATE: FILES[GATE].replace(b"(9, 10)", b"(9, 10, 12)")}, "gate")
+    project.upstream.release(OURS_OTHERWISE, "0.5.19")
+    assert bump(project, "v0.5.19", rc=1)["waits"]
+    (tree(project) / SIZES).write_bytes(OURS_OTHERWISE[SIZES])
+    git(tree(project), "add", SIZES)
+    found = bump(project, "--continue")
+    assert found["done"]
+    assert sorted(fates(found)) == ["dropped", "unchanged"]
+    assert [one.number for one in series.load(project.patchset).patches] == ["0002"]
+    assert "- Retired 0001 (row)" in (project.root / "CHANGELOG.md").read_text()
