@@ -29,11 +29,13 @@ def test_credentials_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("on_line", [None, print])
-def test_a_program_that_does_not_end(on_line: Callable[[str], None] | None) -> None:
-    """Whether or not somebody listens."""
-    slow = python("import time; time.sleep(60)")
+def test_a_program_that_does_not_end(on_line: Callable[[str], None] | None, tmp_path: Path) -> None:
+    """It is killed, whether or not somebody listens."""
+    ended = tmp_path / "ended"
+    slow = python(f"import time; time.sleep(5); open({str(ended)!r}, 'w')")
     with pytest.raises(CommandFailed, match=r"did not end:\nno answer after 0\.2 s"):
         proc.run(slow, env=ENV, timeout=0.2, on_line=on_line)
+    assert not ended.exists()
 
 
 def test_a_program_that_is_not_there() -> None:
