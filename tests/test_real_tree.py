@@ -90,7 +90,7 @@ def test_the_yardsticks(audited: tuple[Audit, Mapping[Key, str]]) -> None:
 def test_precision_and_recall_on_sixty_labelled_sites(
     audited: tuple[Audit, Mapping[Key, str]],
 ) -> None:
-    """The figures that the README states; what is wrong is listed where they change."""
+    """The figures that docs/gates.md states; what is wrong is listed where they change."""
     sites = tomllib.loads((HERE / "tests" / "data" / "gate-sites.toml").read_text())["sites"]
     flagged = {(gate.path, gate.line) for gate in audited[0].gates}
     counts: Counter[tuple[bool, bool]] = Counter()
