@@ -6,15 +6,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts import swap
+from scripts import swap, verbs
 from scripts.errors import Error
 from scripts.report import Reporter
-from scripts.verbs import ALL
 from scripts.workspace import Workspace
 
 
 def main(argv: Sequence[str]) -> int:
-    arguments = _parser().parse_args(argv)
+    named = [name for name in verbs.NAMES if name in argv[:1]]
+    arguments = _parser(named or verbs.NAMES).parse_args(argv)
     reporter = Reporter()
     workspace = Workspace(
         root=arguments.root.resolve(),
@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         if swap.finish(workspace):
             reporter.say("finished the replacement of files that was cut short")
-        outcome = ALL[arguments.verb].run(arguments, workspace)
+        outcome = verbs.load(arguments.verb).run(arguments, workspace)
     except Error as error:
         reporter.say(f"error: {error}")
         return error.exit_code
@@ -38,13 +38,15 @@ def main(argv: Sequence[str]) -> int:
     return outcome.exit_code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of these verbs; of all, where the first word is none."""
     parser = argparse.ArgumentParser(prog="python -m scripts", description=__doc__)
     root = Path(__file__).parent.parent
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for name, verb in ALL.items():
+    below_it = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name in names:
+        verb = verbs.load(name)
         summary = (verb.__doc__ or "").partition("\n")[0]
-        below = verbs.add_parser(name, help=summary, description=verb.__doc__)
+        below = below_it.add_parser(name, help=summary, description=verb.__doc__)
         below.add_argument("--root", type=Path, default=root, help="the folder of upstream.lock")
         below.add_argument("--cache", type=Path, help="the cache (default: ROOT/.cache)")
         below.add_argument("--offline", action="store_true", help="use the cache alone")

@@ -99,5 +99,8 @@ def test_who_does_what(word: str) -> None:
 
 def test_the_command_line_needs_no_pytest() -> None:
     """The sessions that are not about tests do without it: `run` in pyproject.toml has none."""
-    code = "import sys; sys.modules['pytest'] = None; import scripts.__main__"
+    code = (
+        "import sys; sys.modules['pytest'] = None; from scripts import __main__, verbs; "
+        "[verbs.load(name) for name in verbs.NAMES]"
+    )
     subprocess.run([sys.executable, "-c", code], cwd=SCRIPTS.parent, check=True)

@@ -576,7 +576,7 @@ def test_a_kill_at_any_moment(patched_project: Project, start: int) -> None:
     project.upstream.release(ABOVE, "0.5.19")
     assert bump(project, "v0.5.19", "--dry-run")["patches"]  # everything is in the store now
     seen = set()
-    for changes in range(start, 400, 17):
+    for changes in range(start, 400, 23):
         for path in [*project.patchset.glob("*.patch"), project.root / "CHANGELOG.md"]:
             path.unlink(missing_ok=True)
         for name, content in old.items():
@@ -601,7 +601,7 @@ def test_a_kill_on_the_way_to_a_conflict(patched_project: Project, start: int) -
     old = checkout(project)
     project.upstream.release(OURS_OTHERWISE, "0.5.19")
     assert bump(project, "v0.5.19", "--dry-run", rc=1)
-    for changes in range(start, 400, 13):
+    for changes in range(start, 400, 19):
         code = killed_after(project, changes, "bump", "v0.5.19")
         assert checkout(project) == old
         status = project.scripts("status")

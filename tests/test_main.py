@@ -12,7 +12,7 @@ import pytest
 
 from scripts import errors
 from scripts.errors import Error
-from scripts.verbs import ALL
+from scripts.verbs import NAMES, load
 from tests.upstream import Project
 
 
@@ -23,11 +23,28 @@ def test_every_error_has_an_exit_code_of_its_own() -> None:
     assert not {0, 130} & set(codes)
 
 
-@pytest.mark.parametrize("verb", ALL)
+@pytest.mark.parametrize("verb", NAMES)
 def test_help(project: Project, verb: str) -> None:
     done = project.scripts(verb, "--help")
     assert done.returncode == 0
-    assert (ALL[verb].__doc__ or "").partition("\n")[0].split()[0] in done.stdout
+    assert (load(verb).__doc__ or "").partition("\n")[0].split()[0] in done.stdout
+
+
+def test_every_verb_is_listed(project: Project) -> None:
+    folder = Path(__file__).parent.parent / "scripts" / "verbs"
+    modules = {path.stem.replace("_", "-") for path in folder.glob("[!_]*.py")}
+    assert set(NAMES) == modules
+    listed = subprocess.run(
+        [sys.executable, "-m", "scripts", "--help"],
+        cwd=folder.parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert all(f"    {name}" in listed for name in NAMES)
+    unknown = project.scripts("no-such-verb")
+    assert unknown.returncode == 2
+    assert "verify-install" in unknown.stderr
 
 
 def test_json_stands_alone_on_standard_output(patched_project: Project) -> None:

@@ -251,7 +251,7 @@ def test_ctrl_c_between_two_runs(
     arguments = argparse.Namespace(route=None, jobs=2, selection=Name.AFFECTED, timeout=60.0)
     arguments.paths, arguments.expression, arguments.per_patch = [f"{UNIT}/test_gate.py"], "", True
     with pytest.raises(KeyboardInterrupt):
-        verbs.upstream_tests.run(arguments, tested.workspace())
+        verbs.load("upstream-tests").run(arguments, tested.workspace())
     data = json.loads((folder(tested) / "report.json").read_text())
     assert data["whole"] is False
     assert data["patched"] == patched

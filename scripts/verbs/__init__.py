@@ -1,33 +1,10 @@
 """The verbs of `python -m scripts`: each reads its arguments, calls down, and reports."""
 
 import argparse
-from collections.abc import Mapping
-from typing import Protocol
+from importlib import import_module
+from typing import Protocol, cast
 
 from scripts.report import Outcome
-from scripts.verbs import (
-    adopt,
-    apply,
-    attest,
-    audit,
-    build_wheel,
-    bump,
-    culprit,
-    explain,
-    lock,
-    matrix,
-    postconditions,
-    publish,
-    rebase,
-    refresh,
-    series_tests,
-    serve,
-    status,
-    upstream_tests,
-    verify,
-    verify_install,
-    yank,
-)
 from scripts.workspace import Workspace
 
 
@@ -41,26 +18,13 @@ class Verb(Protocol):
     def run(self, arguments: argparse.Namespace, workspace: Workspace) -> Outcome: ...
 
 
-ALL: Mapping[str, Verb] = {
-    "build-wheel": build_wheel,
-    "apply": apply,
-    "bump": bump,
-    "rebase": rebase,
-    "culprit": culprit,
-    "matrix": matrix,
-    "refresh": refresh,
-    "status": status,
-    "audit": audit,
-    "adopt": adopt,
-    "explain": explain,
-    "lock": lock,
-    "postconditions": postconditions,
-    "verify": verify,
-    "series-tests": series_tests,
-    "upstream-tests": upstream_tests,
-    "publish": publish,
-    "yank": yank,
-    "serve": serve,
-    "attest": attest,
-    "verify-install": verify_install,
-}
+NAMES = (
+    *("build-wheel", "apply", "bump", "rebase", "culprit", "matrix", "refresh", "status"),
+    *("adopt", "explain", "audit", "lock", "postconditions", "verify", "series-tests"),
+    *("upstream-tests", "publish", "yank", "serve", "attest", "verify-install"),
+)
+
+
+def load(name: str) -> Verb:
+    """The verb of this name. Only what is run is imported: some verbs need much."""
+    return cast(Verb, import_module(f"scripts.verbs.{name.replace('-', '_')}"))
