@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 
 from scripts import fetch, files, lock, overlay, patched, postconditions, series, source, verify
+from scripts.errors import UsageError
 from scripts.lock import Lock, ReleaseWheel
 from scripts.patched import Patched
 from scripts.series import Series
@@ -78,6 +79,21 @@ def job(workspace: Workspace, route: Route) -> Job:
         route=route,
         workspace=workspace,
     )
+
+
+def in_dist(pinned: Lock, workspace: Workspace) -> list[Path]:
+    """The wheels of dist/ that have the lock's version; others, of older locks, are told.
+
+    Raises UsageError where there is none.
+    """
+    version = pinned.distribution_version
+    found = sorted(workspace.dist.glob("*.whl"))
+    wheels = [path for path in found if path.name.startswith(f"{pinned.name}-{version}-")]
+    if others := [path.name for path in found if path not in wheels]:
+        workspace.say(f"left out of dist/: {', '.join(others)} (upstream.lock has {version})")
+    if not wheels:
+        raise UsageError(f"no wheel of {version} in {workspace.dist}", then="nox -s build_wheel")
+    return wheels
 
 
 def wheels(

@@ -1,6 +1,6 @@
 """The pages of an index as readers see them: an edition of all, and one rename to the next.
 
-    .pages/7/                       an edition: every page, in its place; never changed
+    .pages/7/                       an edition: every page, in its place; never changed while shown
     .pages/current -> 7             the one that is shown
     simple -> .pages/current/simple and so on, for each name in FACE
 
@@ -8,8 +8,6 @@ rename(2) replaces `current` in one step, so that readers of any two pages, and 
 a kill, find the old edition or the new one.
 """
 
-import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,8 +44,9 @@ def check(folder: Path) -> None:
 def turn(folder: Path, pages: Mapping[str, str]) -> None:
     """Show `pages`, text by path, in place of those of the same paths; the others stay.
 
-    Hold the folder's lock. The edition before is kept until the next one, for servers that are in
-    the middle of an answer. Raises OSError, and then nothing has changed.
+    Hold the folder's lock. The edition before is kept until the next one, which is made of it: for
+    servers that are in the middle of an answer, and since most pages never change. Raises OSError,
+    and then readers see what they saw.
     """
     current = folder / _CURRENT
     for name in FACE:
@@ -55,29 +54,42 @@ def turn(folder: Path, pages: Mapping[str, str]) -> None:
     if all(_is(current / path, text) for path, text in pages.items()):
         return
     files.sweep(current.parent)
-    before = current.resolve() if current.exists() else None
-    numbers = [int(path.name) for path in _editions(folder)]
-    after = current.with_name(str(max(numbers, default=0) + 1))
-    with files.replacing(after) as new:
-        if before:  # what stays the same is the same file on disk, so it costs no writing
-            shutil.copytree(before, new, copy_function=_again)
-        for path, text in pages.items():
-            files.write(new / path, text)
+    shown = current.with_name(current.readlink().name) if current.is_symlink() else None
+    editions = [path for path in current.parent.glob("[0-9]*") if path.name.isdecimal()]
+    after = current.with_name(str(max((int(path.name) for path in editions), default=0) + 1))
+    spare = next((path for path in editions if path != shown), after)
+    _fill(spare, shown, pages)
+    if spare != after:
+        spare.rename(after)
     _link(current, after.name)
-    for edition in _editions(folder):
-        if edition not in (before, after):
-            files.remove(edition)
 
 
-def _editions(folder: Path) -> list[Path]:
-    return [path for path in (folder / _PAGES).glob("[0-9]*") if path.name.isdecimal()]
+def _fill(spare: Path, shown: Path | None, pages: Mapping[str, str]) -> None:
+    """Make `spare` hold the edition `shown` with `pages` in it, and nothing else."""
+    kept = {path: (shown / path).read_text() for path in _files(shown)} if shown else {}
+    whole = kept | dict(pages)
+    for path, text in whole.items():
+        if not (shown and _linked(shown / path, spare / path, text)):
+            files.write(spare / path, text)
+    for path in _files(spare):
+        if path not in whole:
+            (spare / path).unlink()
 
 
-def _again(source: str, target: str) -> None:
+def _linked(page: Path, target: Path, text: str) -> bool:
+    """Make `target`, if there is none, the same file as a page that has `text`; whether it is."""
+    if target.exists() or not _is(page, text):
+        return False
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        os.link(source, target)
+        target.hardlink_to(page)
     except OSError:  # the file system has no hard links, or this user may not make one
-        shutil.copyfile(source, target)
+        return False
+    return True
+
+
+def _files(folder: Path) -> list[str]:
+    return [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()]
 
 
 def _is(path: Path, text: str) -> bool:

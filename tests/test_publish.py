@@ -367,7 +367,26 @@ def test_a_copy_of_an_index_is_an_index_and_takes_no_wheel(tmp_path: Path, hidde
     assert check_whole(copy) == ({ONE}, {ONE})
 
 
-def test_where_there_are_no_hard_links_pages_are_copied(
+def test_an_edition_that_was_never_shown_leaves_nothing_behind(tmp_path: Path) -> None:
+    for number in (1, 2):
+        put(tmp_path / "index", shelf.wheel(tmp_path / "dist", number))
+    (spare,) = set((tmp_path / "index/.pages").glob("[0-9]")) - {
+        (tmp_path / "index/.pages/current").resolve()
+    }
+    for left in ("releases/9/notes.json", "simple/sglang/.index.html.abcd.new", "simple/x/y.html"):
+        (spare / left).parent.mkdir(parents=True, exist_ok=True)
+        (spare / left).write_text("half")
+    (tmp_path / "index/.pages/current/simple/other").mkdir()
+    other = tmp_path / "index/simple/other/index.json"
+    other.write_text("another project")
+    put(tmp_path / "index", shelf.wheel(tmp_path / "dist", 3))
+    assert not [data for data in pages(tmp_path / "index").values() if data == b"half"]
+    assert not list((tmp_path / "index").rglob("*.new"))
+    assert other.read_text() == "another project"
+    assert '"other"' in (tmp_path / "index/simple/index.json").read_text()
+
+
+def test_where_there_are_no_hard_links_pages_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(source: str, target: str) -> None:

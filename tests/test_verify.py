@@ -145,6 +145,9 @@ def test_a_wheel_of_another_revision(built: Project) -> None:
     lock = built.root / "upstream.lock"
     lock.write_text(lock.read_text().replace("revision = 1", "revision = 2"))
     done = built.scripts("verify")
+    assert done.returncode == 2
+    assert f"left out of dist/: {NAME}" in done.stderr
+    done = built.scripts("verify", str(built.root / "dist" / NAME))
     assert done.returncode == 10
     assert "the file name has another version than 0.5.18+sm120.2" in done.stderr
 

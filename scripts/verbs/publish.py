@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from scripts import facts, lock, publish, repository, upload
+from scripts import build, lock, publish, repository, upload
 from scripts.errors import UsageError, raise_all
 from scripts.facts import Facts
 from scripts.report import Outcome
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
-    wheels = arguments.wheels or _of_this_release(workspace)
+    wheels = arguments.wheels or build.in_dist(lock.load(workspace.lock), workspace)
     findings = [f"there is no file {path}" for path in wheels if not path.is_file()]
     raise_all(UsageError, findings, then="nox -s publish, for those of dist/")
     if arguments.to:
@@ -58,18 +58,6 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         data={"index": str(result.folder), "url": result.url} | _data(result.new, result.same),
         shown=Group(_table(result.new, result.same), front),
     )
-
-
-def _of_this_release(workspace: Workspace) -> list[Path]:
-    """The wheels of dist/ that have upstream.lock's version; what an older one left is told."""
-    version = lock.load(workspace.lock).distribution_version
-    found = sorted(workspace.dist.glob("*.whl"))
-    wheels = [path for path in found if facts.named(path.name)[1] == version]
-    if not wheels:
-        raise UsageError(f"no wheel of {version} in {workspace.dist}", then="nox -s build_wheel")
-    if others := [path.name for path in found if path not in wheels]:
-        workspace.say(f"left out of dist/: {', '.join(others)} (upstream.lock has {version})")
-    return wheels
 
 
 def _data(new: Sequence[Facts], same: Sequence[str]) -> dict[str, object]:

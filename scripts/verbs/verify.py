@@ -31,7 +31,12 @@ _Proof = TypeVar("_Proof")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wheels", nargs="*", type=Path, help="wheels (default: those of dist/)")
+    parser.add_argument(
+        "wheels",
+        nargs="*",
+        type=Path,
+        help="wheels (default: those of dist/ with the lock's version)",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--published",
@@ -71,10 +76,8 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
 
 
 def _built(arguments: argparse.Namespace, workspace: Workspace, keys: Sequence[Key]) -> Outcome:
-    paths = arguments.wheels or sorted(workspace.dist.glob("*.whl"))
-    if not paths:
-        raise UsageError(f"no wheel in {workspace.dist}", then="nox -s build_wheel")
     job = build.job(workspace, Route.AUTO)
+    paths = arguments.wheels or build.in_dist(job.lock, workspace)
 
     def prove(path: Path) -> tuple[Verified, Attested]:
         proved = _verify(path, job)
