@@ -95,6 +95,7 @@ def test_the_same_bytes_again_change_nothing(tmp_path: Path) -> None:
     before = snapshot(tmp_path / "index")
     result = put(tmp_path / "index", wheel)
     assert (result.new, result.same) == ((), (wheel.name,))
+    assert (tmp_path / "index/.pages/current").resolve().name == "1"
     assert snapshot(tmp_path / "index") == before
 
 
@@ -380,6 +381,12 @@ def test_an_edition_that_was_never_shown_leaves_nothing_behind(tmp_path: Path) -
     other = tmp_path / "index/simple/other/index.json"
     other.write_text("another project")
     put(tmp_path / "index", shelf.wheel(tmp_path / "dist", 3))
+    editions = {path.name for path in (tmp_path / "index/.pages").iterdir()}
+    assert editions == {
+        "2",
+        "3",
+        "current",
+    }  # what is copied elsewhere never changes under its name
     assert not [data for data in pages(tmp_path / "index").values() if data == b"half"]
     assert not list((tmp_path / "index").rglob("*.new"))
     assert other.read_text() == "another project"
