@@ -60,7 +60,7 @@ def test_a_malformed_lock(project: Project, old: str, new: str, line: int, messa
 
 def test_a_commit_id_that_is_cut_short(project: Project) -> None:
     text = upstream.lock_text(project, commit=project.base[:12])
-    with pytest.raises(LockError, match=r"lock:9: upstream\.vcs\.commit-id: is not 40 hex"):
+    with pytest.raises(LockError, match=r"lock:9: upstream\.vcs\.commit-id: is neither 40 hex"):
         lock.parse(text)
 
 
