@@ -79,7 +79,8 @@ def _not_carried(rebased: Rebased, carried: Carried) -> Iterator[Objection]:
             patch=number,
             kind=Kind.CONFLICT,
             what=f"{where}{given if carried.unsettled else ''}{_form(rebased, carried)}",
-            then=f"resolve it in build/sglang, or take it out (--retire {number})",
+            then="resolve it in build/sglang, or leave it out: git rebase --skip there "
+            f"(or --retire {number}, beforehand)",
         )
     elif carried.fate is Fate.LANDED:
         yield Objection(

@@ -364,6 +364,19 @@ def test_git_itself_may_finish_it(patched_project: Project) -> None:
     assert bump(project, "--continue")["done"]
 
 
+def test_a_skipped_patch_leaves_the_series(project: Project) -> None:
+    project.add_patch({SIZES: FILES[SIZES].replace(b"}\n", ROW + b"}\n")}, "row")
+    project.add_patch({GATE: FILES[GATE].replace(b"(9, 10)", b"(9, 10, 12)")}, "gate")
+    project.upstream.release(OURS_OTHERWISE, "0.5.19")
+    assert bump(project, "v0.5.19", rc=1)["waits"]
+    git(tree(project), "rebase", "--skip")
+    found = bump(project, "--continue")
+    assert found["done"]
+    assert fates(found) == ["unchanged", "dropped"]
+    assert [one.number for one in series.load(project.patchset).patches] == ["0002"]
+    assert "- Retired 0001 (row)" in (project.root / "CHANGELOG.md").read_text()
+
+
 def test_an_unresolved_conflict_is_not_continued(patched_project: Project) -> None:
     project = patched_project
     before = conflicted(project)
