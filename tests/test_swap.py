@@ -1,5 +1,6 @@
 """Files replaced together: at whatever write a kill comes, the next run has all old or all new."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from scripts import swap
 from scripts.errors import TreeError
+from scripts.git import blob_id
 from scripts.workspace import Workspace
 
 OLD = {"upstream.lock": b"old lock", "patchset/a": b"old a", "patchset/gone": b"gone"}
@@ -108,3 +110,14 @@ def test_a_file_edited_after_a_kill_stops_the_rest(workspace: Workspace) -> None
     with pytest.raises(TreeError, match=r"upstream\.lock was changed"):
         swap.finish(workspace)
     assert workspace.lock.read_bytes() == b"new lock"
+
+
+def test_a_swap_that_was_cut_short_is_finished_before_the_next(workspace: Workspace) -> None:
+    staged = workspace.build / "swap"
+    staged.mkdir(parents=True)
+    (staged / "0").write_bytes(NEW["patchset/a"])
+    ids = [blob_id(OLD["patchset/a"]), blob_id(NEW["patchset/a"])]
+    (staged / "manifest.json").write_text(json.dumps([["patchset/a", *ids]]))
+    swap.replace({"upstream.lock": NEW["upstream.lock"]}, workspace)
+    assert state(workspace)["patchset/a"] == NEW["patchset/a"]
+    assert state(workspace)["upstream.lock"] == NEW["upstream.lock"]
