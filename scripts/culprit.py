@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from scripts import omission, patched, postconditions, rebase, source
+from scripts import omission, patched, postconditions, rebase
 from scripts.patched import Patched
 from scripts.rebase import WANTS_A_PERSON, Carried
 from scripts.source import Base
@@ -49,10 +49,9 @@ def find(old: Patched, span: Span, number: str, workspace: Workspace) -> Culprit
     def trial(step: Step) -> _Trial:
         nonlocal probes
         probes += 1
-        base = span.at(step)
-        source.complete(base, list(old.series.paths))  # what post-conditions read
-        return _try(upto, base, workspace)
+        return _try(upto, span.at(step), workspace)
 
+    span.bring(old.series.paths)  # what post-conditions read
     patch = upto.series.patches[-1]
     paths = sorted({path for change in patch.changes for path in change.paths})
     for steps in (span.steps(paths), span.steps()):

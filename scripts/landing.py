@@ -5,7 +5,7 @@ They look as if upstream had never seen them, and must not be taken for landed.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from scripts import edit, omission, rebase, source
+from scripts import edit, omission, rebase
 from scripts.edit import Edit
 from scripts.git import Objects
 from scripts.patch import Patch
@@ -24,28 +24,19 @@ def reverted(rebased: Rebased, span: Span, workspace: Workspace) -> Mapping[str,
     SourceError.
     """
     old = rebased.old
-    there = {one.before.number: one.before for one in rebased.carried if one.after}
-    bases = {
-        number: [span.at(step) for step in _candidates(patch, span)]
-        for number, patch in there.items()
-    }
-    blobs = {
-        base.tree[path].blob
-        for number, tried in bases.items()
-        for base in tried
-        for path in _changed(there[number])
-        if path in base.tree
-    }
-    source.bring(span.new, blobs)
+    span.bring(old.series.paths)
+    objects = span.new.store.objects()
+    numbers = [patch.number for patch in old.series.patches]
     found: dict[str, Step] = {}
-    for number, patch in there.items():
-        edits = edit.edits(patch, span.new.store.objects())
-        for step, base in zip(_candidates(patch, span), bases[number], strict=True):
-            if _has_all(edits, base, span.new.store.objects()):
-                place = [one.number for one in old.series.patches].index(number) + 1
+    for one in (one for one in rebased.carried if one.after):
+        edits = edit.edits(one.before, objects)
+        for step in _candidates(one.before, span):
+            base = span.at(step)
+            if _has_all(edits, base, objects):
+                place = numbers.index(one.before.number) + 1
                 carried = rebase.rebase(omission.up_to(old, place), base, workspace).carried[-1]
                 if carried.fate is Fate.LANDED:
-                    found[number] = step
+                    found[one.before.number] = step
                     break
     return found
 

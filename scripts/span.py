@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 
 from scripts import source
 from scripts.errors import CommandFailed, SourceError
-from scripts.git import CommitId, Repository
+from scripts.git import NO_BLOB, BlobId, CommitId, Repository
 from scripts.source import Base, Route
 from scripts.workspace import Workspace
 
 _PULL = re.compile(r"\(#(\d+)\)\s*$")
+_RAW = re.compile(r"^:\d+ \d+ ([0-9a-f]{40}) ([0-9a-f]{40}) ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,18 @@ class Span:
         forth = _listed(store, f"{self.fork}..{self.new.commit}", paths)
         undone = [_step(row, undone=True) for row in back]
         return (*undone, *(_step(row, undone=False) for row in reversed(forth)))
+
+    def bring(self, paths: Sequence[str]) -> None:
+        """Bring every version of `paths` on the way into the store, in one fetch.
+
+        Sent together they are differences, a few bytes each. Raises SourceError.
+        """
+        shape = ("--first-parent", "--format=", "--raw", "--no-abbrev", "--no-renames")
+        ways = [f"{self.fork}..{end}" for end in (self.old.commit, self.new.commit)]
+        said = [self.new.store.run("log", *shape, way, "--", *paths) for way in ways]
+        changes = _RAW.findall(b"".join(said).decode(errors="replace"))
+        blobs = {BlobId(blob) for change in changes for blob in change}
+        source.bring(self.new, blobs - {NO_BLOB})
 
     def at(self, step: Step) -> Base:
         """Upstream as it is after a step."""

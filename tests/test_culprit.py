@@ -8,6 +8,7 @@ import pytest
 
 from scripts import build, culprit, landing, rebase, source, span, target
 from scripts.errors import SourceError
+from scripts.git import Repository
 from scripts.patched import Patched
 from scripts.rebase import Fate
 from scripts.source import Route
@@ -85,6 +86,31 @@ def test_the_planted_commit_is_found(patched_project: Project, what: str, at: in
     assert found.carried.fate in (expected, Fate.LANDED_MODIFIED)
     if what == "context":
         assert culprit.find(old, span, "0002", project.workspace()) is not None, "it needs 0001"
+
+
+def test_all_versions_come_in_one_fetch(
+    patched_project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history(patched_project, BREAKS["context"], 3)
+    old, span = way(patched_project)
+    fetches: list[tuple[str, ...]] = []
+    fetch = Repository.fetch
+
+    def counted(store: Repository, *args: str, input: bytes = b"") -> None:
+        fetches.append(args)
+        fetch(store, *args, input=input)
+
+    monkeypatch.setattr(Repository, "fetch", counted)
+    found = culprit.find(old, span, "0001", patched_project.workspace())
+    assert found is not None
+    assert found.probes > 2
+    assert len(fetches) == 1
+    assert not landing.reverted(
+        rebase.rebase(old, span.new, patched_project.workspace()),
+        span,
+        patched_project.workspace(),
+    )
+    assert len(fetches) == 1
 
 
 def test_a_patch_that_holds_has_no_culprit(patched_project: Project) -> None:
