@@ -13,7 +13,7 @@ from scripts.imports import Graph
 REGISTERED = "test/registered"
 UNIT = f"{REGISTERED}/unit"
 _HUB = 0.02  # the share of all files from which on an importer says nothing about a test
-TOGETHER = 40  # test files that share a process
+TOGETHER = 60  # test files that share a process
 _UNKNOWN = 10.0  # seconds a test file takes where upstream does not say
 
 
