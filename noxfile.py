@@ -1,5 +1,8 @@
 """The sessions: each installs what it needs and runs one verb of `python -m scripts`."""
 
+import os
+import sys
+
 import nox
 
 nox.needs_version = ">=2025.2.9"
@@ -147,12 +150,13 @@ def attest(session: nox.Session) -> None:
     _scripts(session, "attest")
 
 
-@nox.session(default=False, venv_params=["--system-site-packages"])
+@nox.session(default=False)
 def gpu_tests(session: nox.Session) -> None:
-    """Several ranks on one GPU, with the torch that the machine has; skips where there is none."""
+    """Several ranks on one GPU, with the torch of GPU_PYTHON (default: what nox runs in)."""
     _scripts(session, "apply")
-    _install(session, "tests")
-    session.run("python", "-m", "pytest", "-rsP", "tests/test_gpu.py")
+    _install(session, "gpu")
+    python = os.environ.get("GPU_PYTHON", sys.executable)
+    session.run("python", "-m", "pytest", "-rsP", "tests/test_gpu.py", env={"GPU_PYTHON": python})
 
 
 @nox.session

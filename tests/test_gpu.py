@@ -1,7 +1,10 @@
-"""The series on a real GPU, where there is one; `nox -s gpu_tests`, after `nox -s apply`."""
+"""The series on a real GPU, where there is one; `nox -s gpu_tests`, after `nox -s apply`.
 
-import importlib.util
+The ranks run in the interpreter GPU_PYTHON, which has torch, and not among this project's tools.
+"""
+
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -13,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 TREE = ROOT / "build" / "sglang" / "python"
+PYTHON = os.environ.get("GPU_PYTHON", sys.executable)
 
 
 def need(*modules: str, gpu: bool = False, tree: bool = False) -> None:
@@ -20,14 +24,15 @@ def need(*modules: str, gpu: bool = False, tree: bool = False) -> None:
     if gpu and shutil.which("nvidia-smi") is None:
         pytest.skip("no NVIDIA GPU here")
     for module in modules:
-        if importlib.util.find_spec(module) is None:
-            pytest.skip(f"{module} is not installed beside this project's tools")
+        code = f"from importlib.util import find_spec; exit(find_spec({module!r}) is None)"
+        if subprocess.run([PYTHON, "-c", code], check=False).returncode:
+            pytest.skip(f"{PYTHON} has no {module}: set GPU_PYTHON to an interpreter that has it")
     if tree and not TREE.exists():
         pytest.skip("build/sglang is not there: nox -s apply")
 
 
 def words(script: str, *more: str) -> list[str]:
-    return [sys.executable, "-m", f"tests.gpu.{script}", "--tree", str(TREE), *more]
+    return [PYTHON, "-m", f"tests.gpu.{script}", "--tree", str(TREE), *more]
 
 
 def run(script: str, *more: str) -> tuple[Any, subprocess.CompletedProcess[str]]:
