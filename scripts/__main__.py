@@ -4,9 +4,10 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from scripts import swap, verbs
+from scripts import files, swap, verbs
 from scripts.errors import Error
 from scripts.report import Reporter
 from scripts.workspace import Workspace
@@ -25,17 +26,29 @@ def main(argv: Sequence[str]) -> int:
         say=reporter.say,
     )
     try:
-        if swap.finish(workspace):
-            reporter.say("finished the replacement of files that was cut short")
-        outcome = verbs.load(arguments.verb).run(arguments, workspace)
+        with _alone(arguments.verb, workspace):
+            if swap.finish(workspace):
+                reporter.say("finished the replacement of files that was cut short")
+            outcome = verbs.load(arguments.verb).run(arguments, workspace)
     except Error as error:
         reporter.say(f"error: {error}")
         return error.exit_code
+    except OSError as error:
+        reporter.say(f"error: {error}\n  next: mend that (rights? space?), and run this again")
+        return Error.exit_code
     except KeyboardInterrupt:
-        reporter.say("stopped; nothing was left half done")
+        reporter.say("stopped; the next run finishes or takes back what had begun: nox -s status")
         return 130
     reporter.show(outcome, as_json=arguments.json)
     return outcome.exit_code
+
+
+def _alone(verb: str, workspace: Workspace) -> AbstractContextManager[None]:
+    """Hold the checkout against other runs, for a verb that changes it."""
+    if verb not in verbs.CHANGE_THE_CHECKOUT:
+        return nullcontext()
+    line = "another run is changing this checkout; waiting for it"
+    return files.exclusive(workspace.build, waiting=lambda: workspace.say(line))
 
 
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:

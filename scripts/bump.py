@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts import (
-    changelog,
-    export,
+    contents,
     files,
     handwork,
     lock,
@@ -25,25 +24,27 @@ from scripts import (
     swap,
     worktree,
 )
-from scripts.errors import TreeError, UsageError
+from scripts.errors import Error, TreeError, UsageError
 from scripts.judgement import Answers, Judgement, judge
 from scripts.lock import UNKNOWN, Lock
 from scripts.pending import Pending
-from scripts.rebase import Fate, Rebased
+from scripts.rebase import Rebased
 from scripts.series import Series
-from scripts.source import Route
+from scripts.source import Base, Route
 from scripts.workspace import Workspace
-
-GATES = "patchset/gates.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bump:
-    """What came of it. `done`: the files were replaced; `stop`: build/sglang waits for a person."""
+    """What came of it. `done`: the files were replaced; `waits`: for --continue or --abort.
+
+    `stop` is where the rebase in build/sglang waits for a person.
+    """
 
     judgement: Judgement
     done: bool = False
     stop: handwork.Stop | None = None
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,7 @@ def run(job: Job, *, dry: bool = False) -> Bump:
     be lost.
     """
     workspace = job.workspace
-    refuse_unfinished(workspace)
+    pending.refuse(workspace)
     if not dry:
         _refuse_work(workspace)
     judgement = job.judged(job.rebased())
@@ -114,17 +115,24 @@ def write_gates(judgement: Judgement, workspace: Workspace) -> None:
             "patchset/gates.toml waits until the conflicts are resolved",
             then="nox -s bump -- --continue",
         )
-    swap.replace({GATES: ratchet.format(judgement.record).encode()}, workspace)
+    swap.replace({contents.GATES: ratchet.format(judgement.record).encode()}, workspace)
 
 
 def waiting(workspace: Workspace, answers: Answers) -> Job:
     """The bump that waits for a person, with `answers` in addition to those it has.
 
-    Raises UsageError where none waits.
+    Raises UsageError where none waits, and TreeError where what it is to replace was changed.
     """
     found = pending.load(workspace)
     if found is None:
         raise UsageError("no bump is under way", then="nox -s bump -- REVISION")
+    changed = found.changed(workspace)
+    if changed:
+        raise TreeError(
+            f"{', '.join(changed)} changed after the bump began, and would be replaced",
+            then="put that back (git stash) and run this again; or nox -s bump -- --abort, "
+            "and begin anew",
+        )
     return Job(
         old=lock.parse(found.old),
         new=lock.parse(found.new),
@@ -149,7 +157,7 @@ def go_on(job: Job) -> Bump:
         return _hand_over(job.judged(rebased), job)
     stop = handwork.go_on(workspace.tree, workspace)
     if stop is not None:
-        return Bump(judgement=job.judged(rebased), stop=stop)
+        return Bump(judgement=job.judged(rebased), stop=stop, waits=True)
     return _settle(_by_hand(workspace.tree, rebased, job), job)
 
 
@@ -163,30 +171,37 @@ def abort(workspace: Workspace) -> None:
         raise UsageError("no bump is under way", then="nox -s status")
     with files.exclusive(workspace.build):
         if handwork.is_ours(workspace.tree, workspace):
-            files.remove(workspace.tree)
-        if found.tree and not workspace.tree.exists():
-            base = source.obtain(lock.parse(found.old), workspace, Route(found.route))
-            applied = patched.apply(base, series.load(workspace.patchset), workspace)
-            worktree.check_out(applied, workspace)
+            worktree.clear(workspace, given_up=True)
+        _put_back(found.gates, workspace)
         pending.path(workspace).unlink()
+        if found.tree and not worktree.is_there(workspace.tree):
+            base = source.obtain(lock.parse(found.old), workspace, Route(found.route))
+            _renew_tree(base, series.load(workspace.patchset), workspace)
 
 
-def refuse_unfinished(workspace: Workspace) -> None:
-    """Raise TreeError where a bump waits for a person."""
-    found = pending.load(workspace)
-    if found is not None:
-        conflicts = ", ".join(found.conflicts)
-        raise TreeError(
-            f"a bump to {lock.parse(found.new).requested_revision} is under way; "
-            f"in conflict: {conflicts}",
-            then="resolve it in build/sglang and nox -s bump -- --continue, "
-            "or nox -s bump -- --abort",
+def _put_back(gates: str, workspace: Workspace) -> None:
+    """Let gates.toml be what it was; decisions that were written there meanwhile are kept aside."""
+    place = workspace.root / contents.GATES
+    if place.read_text(encoding="utf-8") != gates:
+        aside = workspace.build / "gates.toml"
+        files.write(aside, place.read_bytes())
+        workspace.say(
+            f"{contents.GATES} is as it was before the bump; what it became is in {aside}"
         )
+        swap.replace({contents.GATES: gates.encode()}, workspace)
+
+
+def _renew_tree(base: Base, known: Series, workspace: Workspace) -> None:
+    """Check out build/sglang again, where all else is done; where that fails, it is said."""
+    try:
+        worktree.check_out(patched.apply(base, known, workspace), workspace)
+    except (Error, OSError) as error:
+        workspace.say(f"all is done but build/sglang, which nox -s apply makes again: {error}")
 
 
 def _refuse_work(workspace: Workspace) -> None:
     tree = workspace.tree
-    problem = worktree.work_at_risk(tree, workspace) if tree.exists() else None
+    problem = worktree.work_at_risk(tree, workspace) if worktree.is_there(tree) else None
     if problem is not None:
         raise TreeError(
             f"{tree} {problem}",
@@ -214,25 +229,30 @@ def _hand_over(judgement: Judgement, job: Job) -> Bump:
     """Leave the conflicts to a person, in build/sglang; settle where all were resolved before."""
     workspace, rebased = job.workspace, judgement.rebased
     with files.exclusive(workspace.build):
-        had_tree = workspace.tree.exists()
-        pending.save(
-            Pending(
-                old=relock.rewrite(workspace.lock.read_text(), job.old),
-                new=relock.rewrite(workspace.lock.read_text(), job.new),
-                route=str(rebased.new.route),
-                retired=tuple(sorted(_leave(judgement, job.answers))),
-                accepted=tuple(sorted(job.answers.accepted)),
-                conflicts=judgement.conflicts,
-                tree=had_tree,
-            ),
-            workspace,
-        )
-        files.remove(workspace.tree)
+        if pending.load(workspace) is None:
+            pending.save(_pending(judgement, job), workspace)
+        worktree.clear(workspace)
         leave = _leave(judgement, job.answers)
         stop = handwork.start(rebased.old, rebased.new, workspace.tree, workspace, leave=leave)
     if stop is not None:
-        return Bump(judgement=judgement, stop=stop)
+        return Bump(judgement=judgement, stop=stop, waits=True)
     return _settle(_by_hand(workspace.tree, rebased, job), job)
+
+
+def _pending(judgement: Judgement, job: Job) -> Pending:
+    workspace = job.workspace
+    text = workspace.lock.read_text(encoding="utf-8")
+    return Pending(
+        old=relock.rewrite(text, job.old),
+        new=relock.rewrite(text, job.new),
+        route=str(judgement.rebased.new.route),
+        retired=tuple(sorted(_leave(judgement, job.answers))),
+        accepted=tuple(sorted(job.answers.accepted)),
+        conflicts=judgement.conflicts,
+        tree=workspace.tree.exists(),
+        files=pending.blobs(workspace),
+        gates=(workspace.root / contents.GATES).read_text(encoding="utf-8"),
+    )
 
 
 def _by_hand(tree: Path, rebased: Rebased, job: Job) -> Judgement:
@@ -241,50 +261,28 @@ def _by_hand(tree: Path, rebased: Rebased, job: Job) -> Judgement:
     stood_at = handwork.stood_at(tree)
     old = zip(rebased.old.series.patches, rebased.old.commits, strict=True)
     resolved = {patch.number for patch, commit in old if commit in stood_at}
-    return job.judged(rebase.by_hand(rebased.old, rebased.new, commits, resolved))
+    found = rebase.by_hand(rebased.old, rebased.new, commits, resolved)
+    there = {one.before.number for one in found.carried if one.after}
+    still = sorted(there & job.answers.retired)
+    if still:
+        raise UsageError(
+            f"{', '.join(still)} is to be retired, and is in the rebase",
+            then=f"git rebase -i {handwork.NEW} in {tree}, and drop it there; or nox -s bump -- "
+            "--abort, and begin anew with --retire",
+        )
+    return job.judged(found)
 
 
 def _settle(judgement: Judgement, job: Job) -> Bump:
     """Replace lock, series, patches, gates.toml and changelog together, if nothing objects."""
-    if judgement.objections:
-        return Bump(judgement=judgement)
     workspace = job.workspace
+    if judgement.objections:
+        return Bump(judgement=judgement, waits=pending.path(workspace).exists())
     had_tree = workspace.tree.exists()
-    swap.replace(_contents(judgement, job), workspace)
+    swap.replace(contents.of(judgement, workspace), workspace)
     with files.exclusive(workspace.build):
         if handwork.is_ours(workspace.tree, workspace):
-            files.remove(workspace.tree)
+            worktree.clear(workspace, "HEAD")
         if had_tree:
-            result = patched.apply(judgement.rebased.new, judgement.rebased.series, workspace)
-            worktree.check_out(result, workspace)
+            _renew_tree(judgement.rebased.new, judgement.rebased.series, workspace)
     return Bump(judgement=judgement, done=True)
-
-
-def _contents(judgement: Judgement, job: Job) -> dict[str, bytes | None]:
-    """Every file of the checkout that a bump changes, by path; None for one that goes."""
-    workspace, rebased = job.workspace, judgement.rebased
-    order = (workspace.patchset / "series").read_text()
-    gone = {one.before.name: None for one in rebased.carried if one.after is None}
-    patches: dict[str, bytes | None] = {**gone, **export.files(rebased.series, order)}
-    log = workspace.root / "CHANGELOG.md"
-    lines = [f"On SGLang {job.new.requested_revision} ({job.new.commit}).", *_left(judgement)]
-    text = changelog.add(
-        log.read_text() if log.exists() else "", job.new.distribution_version, lines
-    )
-    assert judgement.record is not None
-    return {f"patchset/{name}": content for name, content in patches.items()} | {
-        "upstream.lock": relock.rewrite(workspace.lock.read_text(), job.new).encode(),
-        GATES: ratchet.format(judgement.record).encode(),
-        "CHANGELOG.md": text.encode(),
-        pending.PATH: None,
-    }
-
-
-def _left(judgement: Judgement) -> list[str]:
-    """A line for each patch that is no longer in the series."""
-    return [
-        f"Retired {one.before.number} ({one.before.title})"
-        + (": upstream has it." if one.fate is Fate.LANDED else ".")
-        for one in judgement.rebased.carried
-        if one.after is None
-    ]

@@ -4,7 +4,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,9 +59,13 @@ def set_aside(path: Path) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder with all below it; nothing there is no error."""
+    """Remove a file or a folder with all below it; nothing there is no error.
+
+    A folder gets another name first, so that a kill leaves it whole or not there; sweep() has the
+    rest.
+    """
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        shutil.rmtree(path if path.suffix == ".new" else path.rename(_beside(path, "new")))
     else:
         path.unlink(missing_ok=True)
 
@@ -73,15 +77,22 @@ def sweep(folder: Path) -> None:
 
 
 @contextmanager
-def exclusive(folder: Path, *, timeout: float = 600) -> Iterator[None]:
+def exclusive(
+    folder: Path, *, timeout: float = 600, waiting: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """Hold `folder` alone among all processes; waits up to `timeout` seconds.
 
-    Raises Error where another process keeps it longer.
+    `waiting` is called where another process has it. Raises Error where it keeps it longer.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(folder / ".lock", timeout=timeout, is_singleton=True)
     try:
-        with lock:
+        try:
+            held = lock.acquire(timeout=0)
+        except filelock.Timeout:
+            waiting()
+            held = lock.acquire()
+        with held:
             if lock.lock_counter == 1:  # entered anew, not from within
                 sweep(folder)
             yield

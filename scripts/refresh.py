@@ -39,8 +39,10 @@ def commits(base: Base, workspace: Workspace) -> tuple[CommitId, ...]:
     below = repo.resolve(worktree.BASE)
     if below != base.commit:
         raise TreeError(
-            f"{tree} is on {below or 'no base of ours'}, upstream.lock gives {base.commit}",
-            then="nox -s apply -- --force, which sets the folder aside",
+            f"{tree} is on {below or 'no base of ours'}, upstream.lock gives {base.commit} "
+            f"by the {base.route} route",
+            then="nox -s apply, which keeps what you did there; or --route, if it was made by "
+            "the other route",
         )
     span = f"{below}..HEAD"
     listed = repo.run("rev-list", "--reverse", "--topo-order", span).decode().split()
@@ -57,10 +59,30 @@ def commits(base: Base, workspace: Workspace) -> tuple[CommitId, ...]:
 def series(base: Base, known: Series, workspace: Workspace) -> Series:
     """What build/sglang holds as a series; a commit that was a patch keeps its file name.
 
-    Raises TreeError, and SeriesError where a message lacks what the series asks for.
+    Raises TreeError, also where patchset/ has changed since the tree was made from it, and
+    SeriesError where a message lacks what the series asks for.
     """
     made = commits(base, workspace)
-    return Series(patches=lineage.patches(base.store, base.commit, made, known.patches))
+    fresh = Series(patches=lineage.patches(base.store, base.commit, made, known.patches))
+    if fresh != known:
+        _refuse_stale(base, known, workspace)
+    return fresh
+
+
+def _refuse_stale(base: Base, known: Series, workspace: Workspace) -> None:
+    """Raise TreeError where build/sglang was made from another series than `known`."""
+    repo = worktree.repository(workspace.tree, workspace)
+    applied = repo.resolve(worktree.APPLIED)
+    if applied == patched.apply(base, known, workspace).commit:
+        return
+    what = f"{workspace.tree} was made from another series than patchset/ holds now"
+    if applied == repo.resolve("HEAD"):
+        raise TreeError(f"{what}, and has nothing of its own", then="nox -s apply")
+    raise TreeError(
+        f"{what}, and has commits of its own, which would undo what patchset/ has gained",
+        then="nox -s apply -- --force, which sets the folder aside; then `git fetch` from there "
+        "into build/sglang, and git cherry-pick yours",
+    )
 
 
 def refresh(base: Base, known: Series, workspace: Workspace) -> Refreshed:

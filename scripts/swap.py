@@ -4,8 +4,10 @@ The new contents are staged below build/ and the folder is renamed into its plac
 swap is decided. The files are put in place one by one, and whoever runs next finishes that.
 """
 
+import errno
 import json
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,13 +23,16 @@ def replace(contents: Mapping[str, bytes | None], workspace: Workspace) -> None:
     """Put `contents` at their paths below the checkout's root; None removes what is there.
 
     Raises OSError, or TreeError where a swap that was cut short cannot be finished; until all is
-    staged nothing has changed.
+    staged, and each folder can be written to, nothing has changed.
     """
     with files.exclusive(workspace.build):
         _finish(workspace)
         changed = {path: new for path, new in contents.items() if _read(workspace, path) != new}
         if not changed:
             return
+        for folder in {(workspace.root / path).parent for path in changed}:
+            with tempfile.TemporaryFile(dir=folder):
+                pass
         staged = _staged(workspace)
         with files.replacing(staged) as beside:
             beside.mkdir()
@@ -69,10 +74,20 @@ def _finish(workspace: Workspace) -> bool:
         if after is None:
             place.unlink(missing_ok=True)
         elif _id(_read(workspace, path)) != after:
-            with files.replacing(place) as new:
-                new.write_bytes((staged / str(number)).read_bytes())
-    files.remove(files.set_aside(staged))
+            _put(staged / str(number), place)
+    files.remove(staged)
     return True
+
+
+def _put(new: Path, place: Path) -> None:
+    """Rename a staged file into its place, which takes no room; copy it to another file system."""
+    try:
+        new.replace(place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with files.replacing(place) as copy:
+            copy.write_bytes(new.read_bytes())
 
 
 def _staged(workspace: Workspace) -> Path:

@@ -1,5 +1,7 @@
 """build/sglang: the patched commit checked out, for people to read, edit and install from."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from scripts import files, source
@@ -21,10 +23,9 @@ def check_out(patched: Patched, workspace: Workspace, *, force: bool = False) ->
     """
     with files.exclusive(workspace.build):
         tree = workspace.tree
-        current = _applied(tree, workspace) if tree.exists() else None
-        if tree.exists():
+        if is_there(tree):
             problem = work_at_risk(tree, workspace)
-            if problem is None and current == patched.commit:
+            if problem is None and _applied(tree, workspace) == patched.commit:
                 return False
             if problem is not None and not force:
                 raise TreeError(
@@ -32,15 +33,34 @@ def check_out(patched: Patched, workspace: Workspace, *, force: bool = False) ->
                     then="keep your work (git commit, git stash, git rebase --abort), or run "
                     "`nox -s apply -- --force`, which sets the folder aside",
                 )
-            if problem is not None:
-                workspace.say(f"{tree.name} was set aside as {files.set_aside(tree)}")
         with (
             workspace.progress("check out the patched tree"),
             files.replacing(tree) as new,
         ):
             make(patched, new, workspace)
-            files.remove(tree)
+            clear(workspace)
         return True
+
+
+def is_there(tree: Path) -> bool:
+    """Whether anything stands there, be it a link that leads nowhere."""
+    return tree.is_symlink() or tree.exists()
+
+
+def clear(workspace: Workspace, *kept: str, given_up: bool = False) -> None:
+    """Take build/sglang away: it is removed if nothing is lost by that, else set aside and named.
+
+    The commits of the revisions `kept` are elsewhere too; `given_up` says that the rebase there,
+    with what it left in the tree, is not wanted any more.
+    """
+    tree = workspace.tree
+    if not is_there(tree):
+        return
+    problem = work_at_risk(tree, workspace, *kept, given_up=given_up) or _ignored(tree, workspace)
+    if problem is None:
+        files.remove(tree)
+    else:
+        workspace.say(f"{tree.name} {problem}; it was set aside as {files.set_aside(tree)}")
 
 
 def repository(tree: Path, workspace: Workspace) -> Repository:
@@ -48,22 +68,36 @@ def repository(tree: Path, workspace: Workspace) -> Repository:
     return Repository(git_dir=tree / ".git", work_tree=tree, environment=workspace.environment)
 
 
-def work_at_risk(tree: Path, workspace: Workspace) -> str | None:
-    """What would be lost if `tree` were replaced, in words; None where nothing would."""
+def work_at_risk(
+    tree: Path, workspace: Workspace, *kept: str, given_up: bool = False
+) -> str | None:
+    """What would be lost if `tree` were replaced, in words; None where nothing would.
+
+    `kept` and `given_up` are as clear() takes them.
+    """
+    if tree.is_symlink() or not tree.is_dir():
+        return "is a link or a file, and no folder"
     if not (tree / ".git").is_dir():
         return "is not a work tree of ours" if any(tree.iterdir()) else None
-    problem = unfinished(tree, workspace)
-    if problem is not None:
-        return problem
     repo = repository(tree, workspace)
     try:
-        extra = repo.run("rev-list", "--branches", "--tags", "HEAD", "--not", APPLIED, "--")
-        stashed = repo.run("for-each-ref", "refs/stash")
+        problem = _untracked(repo) if given_up else unfinished(tree, workspace)
+        return problem or _beside(repo, () if given_up else ("HEAD",), (APPLIED, *kept))
     except CommandFailed as error:
         return f"cannot be read: {error.output}"
+
+
+def _beside(repo: Repository, heads: Sequence[str], kept: Sequence[str]) -> str | None:
+    """Work that is in no file of the tree, in words."""
+    if repo.run("for-each-ref", "refs/stash"):
+        return "has a stash"
+    refs = ("--exclude=refs/sglang-sm120/*", "--glob=*", *heads)
+    extra = repo.run("rev-list", *refs, "--not", *kept, "--").splitlines()
     if extra:
-        return f"has {len(extra.splitlines())} commits that patchset/ does not have"
-    return "has a stash" if stashed else None
+        return f"has {len(extra)} commits that patchset/ does not have"
+    if any((repo.git_dir / "worktrees").glob("*")):
+        return "has other work trees (git worktree list)"
+    return None
 
 
 def unfinished(tree: Path, workspace: Workspace) -> str | None:
@@ -73,12 +107,41 @@ def unfinished(tree: Path, workspace: Workspace) -> str | None:
             return f"has an unfinished {what}"
     repo = repository(tree, workspace)
     try:
-        dirty = repo.run("status", "--porcelain", "-z", "--no-renames").decode(errors="replace")
+        hidden = [row for row in _listed(repo, "ls-files", "-v", "-z") if not row.startswith("H ")]
+        rows = _listed(repo, *_STATUS)
     except CommandFailed as error:
         return f"cannot be read: {error.output}"
-    rows = dirty.split("\0")[:-1]
+    if rows:
+        return f"has changes that are not committed: {_some(rows)}"
+    return f"has files that git was told not to look at: {_some(hidden)}" if hidden else None
+
+
+_STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+_MADE = re.compile(r"(__pycache__|[^/]*\.egg-info|\.[a-z]+_cache)/|\.pyc$|(^|/)_version\.py$")
+
+
+def _untracked(repo: Repository) -> str | None:
+    rows = [row for row in _listed(repo, *_STATUS) if row.startswith("??")]
+    return f"has files that are in no commit: {_some(rows)}" if rows else None
+
+
+def _ignored(tree: Path, workspace: Workspace) -> str | None:
+    """Files that git ignores and no build makes, in words."""
+    if not (tree / ".git").is_dir():
+        return None
+    repo = repository(tree, workspace)
+    rows = _listed(repo, *_STATUS, "--ignored=matching")
+    kept = [row for row in rows if row.startswith("!!") and not _MADE.search(row)]
+    return f"has files that git ignores: {_some(kept)}" if kept else None
+
+
+def _listed(repo: Repository, *args: str) -> list[str]:
+    return repo.run(*args).decode(errors="replace").split("\0")[:-1]
+
+
+def _some(rows: Sequence[str]) -> str:
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-    return f"has changes that are not committed: {', '.join(rows[:5])}{more}" if rows else None
+    return f"{', '.join(rows[:5])}{more}"
 
 
 _UNFINISHED = {

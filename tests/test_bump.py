@@ -423,10 +423,10 @@ def test_a_resolution_is_remembered(patched_project: Project) -> None:
 def test_while_one_waits_no_other_begins(patched_project: Project) -> None:
     project = patched_project
     conflicted(project)
-    for words in (["bump", "v0.5.19"], ["rebase"], ["refresh"]):
+    for words in (["bump", "v0.5.19"], ["rebase"], ["refresh"], ["apply", "--force"]):
         done = project.scripts(*words)
         assert done.returncode == 8, words
-        assert "a bump to v0.5.19 is under way; in conflict: 0001, 0002" in done.stderr
+        assert "in conflict when it began: 0001, 0002" in done.stderr
         assert "--continue" in done.stderr
     status = project.scripts("status")
     assert "under way: a bump to v0.5.19" in status.stdout

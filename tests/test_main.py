@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts import errors
+from scripts.__main__ import main
 from scripts.errors import Error
 from scripts.verbs import NAMES, load
 from tests.upstream import Project
@@ -62,11 +63,21 @@ def test_quiet_where_there_is_no_terminal(patched_project: Project) -> None:
         assert word in done.stdout
 
 
-def test_an_unexpected_error_keeps_its_traceback(project: Project) -> None:
+def test_what_the_file_system_refuses_is_told(project: Project) -> None:
     (project.root / ".cache").write_text("a file where the cache should be")
     done = project.scripts("apply")
     assert done.returncode == 1
-    assert "Traceback" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "File exists: " in done.stderr
+    assert "next: " in done.stderr
+
+
+def test_an_unexpected_error_keeps_its_traceback(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scripts.swap.finish", lambda workspace: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["status", "--root", str(project.root)])
 
 
 def test_ctrl_c_exits_130(project: Project, tmp_path: Path) -> None:

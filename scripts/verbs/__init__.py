@@ -23,6 +23,8 @@ NAMES = (
     *("adopt", "explain", "audit", "lock", "postconditions", "verify", "series-tests"),
     *("upstream-tests", "publish", "yank", "serve", "attest", "verify-install"),
 )
+CHANGE_THE_CHECKOUT = frozenset({"apply", "bump", "rebase", "refresh", "adopt"})
+"""Those that change build/sglang or patchset/: one at a time, from the first look on."""
 
 
 def load(name: str) -> Verb:

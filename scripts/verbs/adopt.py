@@ -15,11 +15,11 @@ from rich.text import Text
 
 from scripts import (
     adopt,
-    bump,
     given,
     lock,
     origin,
     patched,
+    pending,
     postconditions,
     series,
     source,
@@ -73,7 +73,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
-    bump.refuse_unfinished(workspace)
+    pending.refuse(workspace)
     terms = _terms(arguments)
     if not arguments.dry_run:
         _refuse_work(workspace)
@@ -143,7 +143,7 @@ def strip_level(arguments: argparse.Namespace) -> Level | None:
 
 def _refuse_work(workspace: Workspace) -> None:
     tree = workspace.tree
-    problem = worktree.work_at_risk(tree, workspace) if tree.exists() else None
+    problem = worktree.work_at_risk(tree, workspace) if worktree.is_there(tree) else None
     if problem is not None:
         raise TreeError(
             f"{tree} {problem}", then="nox -s refresh, which takes your commits into patchset/"

@@ -4,7 +4,7 @@ import argparse
 
 from rich.table import Table
 
-from scripts import lock, patched, series, source, worktree
+from scripts import lock, patched, pending, series, source, worktree
 from scripts.patched import Patched
 from scripts.report import Outcome
 from scripts.source import Route
@@ -29,6 +29,7 @@ def add_route(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
+    pending.refuse(workspace)
     order = series.load(workspace.patchset)
     base = source.obtain(lock.load(workspace.lock), workspace, arguments.route)
     result = patched.apply(base, order, workspace)

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from scripts import bump, former, lock, patched, series, source
+from scripts import former, lock, patched, pending, series, source
 from scripts.bump import Job
 from scripts.errors import ApplyError
 from scripts.report import Outcome
 from scripts.verbs import bump as bump_verb
+from scripts.verbs._bump_report import show
 from scripts.verbs.apply import add_route
 from scripts.workspace import Workspace
 
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     if arguments.abort or arguments.go_on:
         return bump_verb.run(arguments, workspace)
-    bump.refuse_unfinished(workspace)
+    pending.refuse(workspace)
     new, order = lock.load(workspace.lock), series.load(workspace.patchset)
     try:
         base = source.obtain(new, workspace, arguments.route)
@@ -44,4 +45,4 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         workspace=workspace,
     )
     done = bump_verb.start(job, arguments)
-    return bump_verb.show(done, arguments, bump_verb.reasons(done.judgement, workspace))
+    return show(done, arguments, bump_verb.reasons(done.judgement, workspace))

@@ -8,7 +8,7 @@ import argparse
 
 from rich.table import Table
 
-from scripts import bump, lock, refresh, series, source
+from scripts import lock, pending, refresh, series, source
 from scripts.refresh import Refreshed
 from scripts.report import Outcome
 from scripts.verbs.apply import add_route, describe
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
-    bump.refuse_unfinished(workspace)
+    pending.refuse(workspace)
     base = source.obtain(lock.load(workspace.lock), workspace, arguments.route)
     done = refresh.refresh(base, series.load(workspace.patchset), workspace)
     return Outcome(data=describe(done.patched) | difference(done), shown=_table(done))

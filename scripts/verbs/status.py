@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from scripts import (
-    bump,
     lock,
     omission,
     patched,
@@ -18,6 +17,7 @@ from scripts import (
     refresh,
     series,
     source,
+    worktree,
 )
 from scripts.errors import Error
 from scripts.omission import Omission
@@ -58,7 +58,7 @@ def _under_way(workspace: Workspace) -> str | None:
     if pending.load(workspace) is None:
         return None
     try:
-        bump.refuse_unfinished(workspace)
+        pending.refuse(workspace)
     except Error as error:
         return str(error)
     return None
@@ -66,7 +66,7 @@ def _under_way(workspace: Workspace) -> str | None:
 
 def _drift(result: Patched, workspace: Workspace) -> str:
     """How build/sglang differs from patchset/, in words."""
-    if not workspace.tree.exists():
+    if not worktree.is_there(workspace.tree):
         return "not there (nox -s apply)"
     if pending.load(workspace) is not None:
         return "a rebase that waits for a person"
