@@ -6,6 +6,7 @@ given up.
 """
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +28,11 @@ from scripts import (
 from scripts.errors import Error, TreeError, UsageError
 from scripts.judgement import Answers, Judgement, judge
 from scripts.lock import UNKNOWN, Lock
+from scripts.patched import Patched
 from scripts.pending import Pending
 from scripts.rebase import Rebased
 from scripts.series import Series
-from scripts.source import Base, Route
+from scripts.source import Route
 from scripts.workspace import Workspace
 
 
@@ -175,8 +177,7 @@ def abort(workspace: Workspace) -> None:
         _put_back(found.gates, workspace)
         pending.path(workspace).unlink()
         if found.tree and not worktree.is_there(workspace.tree):
-            base = source.obtain(lock.parse(found.old), workspace, Route(found.route))
-            _renew_tree(base, series.load(workspace.patchset), workspace)
+            _renew_tree(lambda: _before(found, workspace), workspace)
 
 
 def _put_back(gates: str, workspace: Workspace) -> None:
@@ -191,10 +192,15 @@ def _put_back(gates: str, workspace: Workspace) -> None:
         swap.replace({contents.GATES: gates.encode()}, workspace)
 
 
-def _renew_tree(base: Base, known: Series, workspace: Workspace) -> None:
+def _before(found: Pending, workspace: Workspace) -> Patched:
+    base = source.obtain(lock.parse(found.old), workspace, Route(found.route))
+    return patched.apply(base, series.load(workspace.patchset), workspace)
+
+
+def _renew_tree(make: Callable[[], Patched], workspace: Workspace) -> None:
     """Check out build/sglang again, where all else is done; where that fails, it is said."""
     try:
-        worktree.check_out(patched.apply(base, known, workspace), workspace)
+        worktree.check_out(make(), workspace)
     except (Error, OSError) as error:
         workspace.say(f"all is done but build/sglang, which nox -s apply makes again: {error}")
 
@@ -284,5 +290,6 @@ def _settle(judgement: Judgement, job: Job) -> Bump:
         if handwork.is_ours(workspace.tree, workspace):
             worktree.clear(workspace, "HEAD")
         if had_tree:
-            _renew_tree(judgement.rebased.new, judgement.rebased.series, workspace)
+            there = judgement.rebased
+            _renew_tree(lambda: patched.apply(there.new, there.series, workspace), workspace)
     return Bump(judgement=judgement, done=True)
