@@ -26,6 +26,8 @@ def _scripts(session: nox.Session, *words: str) -> None:
 @nox.session(default=False)
 def build_wheel(session: nox.Session) -> None:
     """Build the patched wheel into dist/, and verify it."""
+    if "--from-source" in session.posargs:
+        _install(session, "source")
     _scripts(session, "build-wheel")
 
 

@@ -28,8 +28,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a free path beside `path` to build a file or a folder at; it is renamed on success.
 
     Whatever fails in between leaves `path` as it was and the new path gone. A folder replaces
-    nothing: move away what stands at `path` first.
+    nothing: move away what stands at `path` first. A device or a pipe is written to as it is.
     """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        yield path
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     new = _beside(path, "new")
     try:

@@ -123,6 +123,8 @@ def _read(reader: "_Reader") -> Lock:
         ),
         revision=reader.positive("distribution.revision"),
     )
+    if lock.wheels and not _may_be(lock.requested_revision, version):
+        reader.report("upstream.vcs.requested-revision", f"is no tag of version {version}")
     if lock.commit == UNKNOWN and not lock.wheels:
         reader.report("upstream.vcs.commit-id", "can be unknown only where wheels are pinned")
     reader.refuse_repeated((wheel.name for wheel in lock.wheels), "upstream.wheels")
@@ -163,6 +165,14 @@ def _check_url(value: str) -> bool | str:
 
 def _check_revision(value: str) -> bool | str:
     return (value != "" and not value.startswith("-")) or "is not a tag, branch or commit"
+
+
+def _may_be(revision: str, version: str) -> bool:
+    """False where `revision` is the tag of another release than `version`."""
+    try:
+        return Version(revision.removeprefix("v")) == Version(version) or revision[:1] != "v"
+    except InvalidVersion:
+        return True
 
 
 def _check_subdirectory(value: str) -> bool | str:

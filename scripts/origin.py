@@ -125,7 +125,9 @@ def _newest(past: Past, edit: FileEdit, path: str) -> BlobId | None:
 
 
 def _fits(edit: FileEdit, content: bytes) -> bool:
-    return place.exact(fit.adapted(edit, content), place.lines(content))
+    """Whether every hunk stands at its line. One that expects no line there stands anywhere."""
+    hunks = fit.adapted(edit, content)
+    return all(hunk.before for hunk in hunks) and place.exact(hunks, place.lines(content))
 
 
 def _resolved(repository: Repository, digits: str) -> BlobId | None:

@@ -26,6 +26,12 @@ def free(lock: Lock, versions: Iterable[str]) -> int:
     return max(taken) + 1
 
 
+def is_of(lock: Lock, series: Series, notes: Notes) -> bool:
+    """Whether a release that `notes` tell of was made from this commit and this series."""
+    mine = [(patch.name, patch.sha256) for patch in series.patches]
+    return notes.commit == lock.commit and mine == [(one.name, one.sha256) for one in notes.items]
+
+
 def advice(
     lock: Lock, series: Series, published: Notes, other: Sequence[str], versions: Iterable[str]
 ) -> str | None:
@@ -33,9 +39,7 @@ def advice(
 
     `published` are its notes, `other` the wheels that were built with other bytes.
     """
-    mine = [(patch.name, patch.sha256) for patch in series.patches]
-    theirs = [(item.name, item.sha256) for item in published.items]
-    if mine != theirs or published.commit != lock.commit:
+    if not is_of(lock, series, published):
         what = "not from this series"
     elif other:
         what = f"with other bytes ({', '.join(other)})"

@@ -231,7 +231,8 @@ def _fetch(lock: Lock, store: Repository, workspace: Workspace) -> None:
         except CommandFailed as error:
             raise SourceError(
                 f"commit {lock.commit} could not be fetched from {lock.url}:\n{error.output}",
-                then="check the network or `git config url.<mirror>.insteadOf`, or --route wheel",
+                then="check the network, or git config --global url.<mirror>.insteadOf <host>; "
+                "or --route wheel",
             ) from error
 
 

@@ -63,6 +63,15 @@ def make_series(titles: Sequence[str] = ("sizes: a row for 12",)) -> Series:
     )
 
 
+def write_series(folder: Path, titles: Sequence[str] = ("sizes: a row for 12",)) -> None:
+    """Make `folder` the patchset/ of that series."""
+    folder.mkdir(exist_ok=True)
+    made = make_series(titles).patches
+    for one in made:
+        (folder / one.name).write_bytes(one.content)
+    (folder / "series").write_text("".join(f"{one.name}\n" for one in made))
+
+
 def wheel(
     folder: Path,
     revision: int = 1,

@@ -1,5 +1,6 @@
 """Atomic replacement and locks: what fails or is killed leaves the old state."""
 
+import os
 import subprocess
 import sys
 import time
@@ -81,3 +82,14 @@ def test_the_holder_may_enter_again_and_sweeps_once(tmp_path: Path) -> None:
         mine.touch()
         with files.exclusive(tmp_path):
             assert mine.exists()
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with files.replacing(pipe) as new:
+        new.write_bytes(b"x")
+    assert os.read(reader, 9) == b"x"
+    os.close(reader)
+    assert pipe.is_fifo()

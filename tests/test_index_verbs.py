@@ -17,6 +17,7 @@ ONE = "0.5.18+sm120.1"
 def root(tmp_path: Path) -> Path:
     """A checkout with a lock and a wheel in dist/."""
     (tmp_path / "upstream.lock").write_text(shelf.lock_text())
+    shelf.write_series(tmp_path / "patchset")
     shelf.wheel(tmp_path / "dist")
     return tmp_path
 
@@ -49,6 +50,24 @@ def test_publish_takes_what_is_in_dist(root: Path, typed: Typed) -> None:
     assert typed("publish") == 0
     assert (typed.data["new"], typed.data["same"]) == ([], [new["name"]])
     assert typed.data["url"] == "https://wheels.invalid/simple/"
+
+
+def test_publish_refuses_a_wheel_of_another_series(root: Path, typed: Typed) -> None:
+    shelf.write_series(root / "patchset", ("another",))
+    for words in ((), (next((root / "dist").iterdir()),)):
+        assert typed("publish", *words) == VerifyError.exit_code
+        assert "was made from another commit or series than there is now" in typed.err
+        assert "next: nox -s build_wheel -- --all" in typed.err
+    assert not (root / "index" / "files").exists()
+    (root / "upstream.lock").write_text(shelf.lock_text(revision=2))
+    assert typed("publish", *(root / "dist").iterdir()) == 0, "of an older version"
+
+
+def test_publish_says_which_address_it_names(typed: Typed) -> None:
+    assert typed("publish") == 0
+    assert "--url https://HOST/simple/" in typed.err
+    assert typed("publish", "--url", "https://wheels.invalid/simple/") == 0
+    assert "--url" not in typed.err
 
 
 def test_publish_without_a_wheel(root: Path, typed: Typed) -> None:

@@ -112,8 +112,8 @@ def test_a_tag_that_moved(project: Project) -> None:
 
 
 def test_a_revision_that_is_not_there(project: Project) -> None:
-    project.write_lock(revision="v9")
-    with pytest.raises(LockError, match="no tag or branch v9"):
+    project.write_lock(revision="nowhere")
+    with pytest.raises(LockError, match="no tag or branch nowhere"):
         pin.check(project.lock(), project.workspace())
 
 
@@ -154,3 +154,11 @@ def test_verify_finds_a_wheel_that_is_not_of_the_commit(project: Project) -> Non
         pin.compare(project.lock(), project.workspace())
     assert "python/sglang/gate.py: blob" in str(caught.value)
     assert "python/sglang/more.py is in the wheel and not in the commit" in str(caught.value)
+
+
+def test_a_tag_of_another_release(project: Project) -> None:
+    project.write_lock(revision="v0.5.17")
+    with pytest.raises(LockError, match=r"requested-revision: is no tag of version 0\.5\.18"):
+        project.lock()
+    project.write_lock(revision="release/v0.5.17")
+    assert project.lock().version == "0.5.18"

@@ -73,6 +73,15 @@ def test_a_release_wheel_in_the_cache(project: Project, kind: type[bytes]) -> No
     assert proof in said
 
 
+def test_a_hunk_without_context_stands_anywhere_and_tells_nothing(project: Project) -> None:
+    cache_next(project)
+    text = f"--- a/{GATE}\n+++ b/{GATE}\n@@ -2,0 +3,1 @@\n+x = 1\n".encode()
+    (answer,) = attempt(project, text)
+    assert answer.misfit is not None
+    assert answer.misfit.reason is not Reason.RELEASE
+    assert "no line around it" in answer.misfit.what
+
+
 def test_a_damaged_wheel_in_the_cache_tells_nothing(project: Project) -> None:
     text = later(project)
     cache_next(project)
@@ -95,7 +104,7 @@ def test_a_commit_in_the_store(project: Project) -> None:
         "--date=format:%Y-%m-%dT%H:%M:%SZ",
         released,
     )
-    project.write_lock(commit=released, revision=f"v{NEXT}", time=when)
+    project.write_lock(commit=released, revision=f"v{NEXT}", version=NEXT, time=when)
     source.obtain(project.lock(), project.workspace(), Route.GIT)
     (project.root / "upstream.lock").write_text(pinned)
     said = told(attempt(project, text))
@@ -185,7 +194,7 @@ def wrong_lock(project: Project) -> None:
         "--date=format:%Y-%m-%dT%H:%M:%SZ",
         released,
     )
-    project.write_lock(commit=released, revision=f"v{NEXT}", time=when)
+    project.write_lock(commit=released, revision=f"v{NEXT}", version=NEXT, time=when)
 
 
 def test_a_lock_at_the_wrong_release_is_one_reason(patched_project: Project) -> None:
@@ -200,7 +209,7 @@ def test_a_lock_at_the_wrong_release_is_one_reason(patched_project: Project) -> 
         patched.apply(base, series.load(project.patchset), workspace)
     assert f"commit {right.commit[:12]}" in str(caught.value)
     assert "nox -s rebase" in str(caught.value)
-    for verb in (("apply",), ("build-wheel",), ("adopt", "none.patch")):
+    for verb in (("apply",), ("culprit", "0001"), ("adopt", "none.patch")):
         done = project.scripts(*verb)
         assert done.returncode == ApplyError.exit_code, done.stderr
         assert "all for one reason" in done.stderr

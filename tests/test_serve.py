@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from scripts import publish, serve
+from scripts.__main__ import main
 from scripts.errors import UsageError
 from scripts.workspace import Workspace
 from tests import servers, shelf
@@ -133,3 +134,10 @@ def test_ctrl_c_ends_it(folder: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
         assert "Traceback" not in process.stderr.read()
+
+
+def test_a_number_that_is_no_port(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["serve", "--port", "99999"])
+    assert caught.value.code == 2
+    assert "99999 is no port" in capsys.readouterr().err

@@ -274,15 +274,17 @@ def lock_text(project: Project, **changes: str) -> str:
         "url": project.upstream.repo.as_uri(),
         "revision": f"v{VERSION}",
         "commit": project.base,
+        "version": VERSION,
         "time": f"{when:%Y-%m-%dT%H:%M:%SZ}",
     } | changes
     tables = "".join(
         f'[[upstream.wheels]]\nname = "{path.name}"\nsize = {path.stat().st_size}\n'
         f'hashes = {{ sha256 = "{hashlib.sha256(path.read_bytes()).hexdigest()}" }}\n'
         for path in project.wheels
+        if path.name.startswith(f"sglang-{values['version']}-")
     )
     return (
-        f'lock-version = "1.0"\n[upstream]\nname = "sglang"\nversion = "{VERSION}"\n'
+        f'lock-version = "1.0"\n[upstream]\nname = "sglang"\nversion = "{values["version"]}"\n'
         f'[upstream.vcs]\ntype = "git"\nurl = "{values["url"]}"\n'
         f'requested-revision = "{values["revision"]}"\ncommit-id = "{values["commit"]}"\n'
         f'commit-time = {values["time"]}\nsubdirectory = "python"\n'

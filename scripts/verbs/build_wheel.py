@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from scripts import build, files, release, source_build
@@ -93,7 +93,11 @@ def _shown(job: Job, built: Sequence[Built]) -> Group:
     patches = Table("patch", "title", "files", box=None, padding=(0, 2, 0, 0))
     for patch in job.series.patches:
         patches.add_row(patch.number, patch.title, str(len(patch.changes)))
-    made = Table("wheel", "MB", "sha256", "", box=None, padding=(0, 2, 0, 0))
+    made = Table(
+        *(Column("wheel", overflow="fold"), "MB", Column("sha256", overflow="fold"), ""),
+        box=None,
+        padding=(0, 2, 0, 0),
+    )
     for wheel in built:
         made.add_row(
             _relative(wheel.path, job.workspace.root),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 from securesystemslib.signer import Key
 from simple_repository.model import File
@@ -87,20 +87,21 @@ def _built(arguments: argparse.Namespace, workspace: Workspace, keys: Sequence[K
     if keys:
         then = "verify --published --trust KEY, for the wheels of the index"
     found = _each(paths, prove, workspace, then)
-    table = Table("wheel", "members", "patched", "signed by", box=None, padding=(0, 2, 0, 0))
-    for wheel, attested in found:
+    wheel = Column("wheel", overflow="fold")
+    table = Table(wheel, "members", "patched", "signed by", box=None, padding=(0, 2, 0, 0))
+    for proved, attested in found:
         table.add_row(
-            wheel.name, str(wheel.members), str(len(wheel.patched)), _shown(attested.keys)
+            proved.name, str(proved.members), str(len(proved.patched)), _shown(attested.keys)
         )
     rows = [
         {
-            "name": wheel.name,
-            "version": wheel.version,
-            "members": wheel.members,
-            "patched": wheel.patched,
+            "name": proved.name,
+            "version": proved.version,
+            "members": proved.members,
+            "patched": proved.patched,
             "keys": attested.keys,
         }
-        for wheel, attested in found
+        for proved, attested in found
     ]
     return Outcome(data={"wheels": rows}, shown=table)
 
