@@ -14,7 +14,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from scripts import fit, place, wheelfile
 from scripts.errors import CommandFailed, WheelError
-from scripts.git import BlobId, CommitId, Repository, Tree, blob_id
+from scripts.git import NO_BLOB, BlobId, CommitId, Repository, Tree, blob_id
 from scripts.level import FileEdit
 from scripts.lock import Lock
 from scripts.past import Past
@@ -118,7 +118,7 @@ class AtHand:
 def _newest(past: Past, edit: FileEdit, path: str) -> BlobId | None:
     blobs = dict.fromkeys(blob for step in past.steps(path) for blob in (step.after, step.before))
     for blob in blobs:
-        content = past.content(blob) if blob.strip("0") else None
+        content = past.read(blob) if blob != NO_BLOB else None
         if content is not None and _fits(edit, content):
             return blob
     return None

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from scripts.errors import CommandFailed
-from scripts.git import BlobId, CommitId, Repository
+from scripts.git import BlobId, CommitId, Objects, Repository
 from scripts.lock import Lock
 
 _RAW = re.compile(rb":\d+ \d+ ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\d*\t(.*)")
@@ -28,7 +29,7 @@ class Step:
         return f"{self.commit[:12]} ({self.day}, {self.title})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Past:
     """What is behind the pinned commit, and behind the main branch of a clone.
 
@@ -69,6 +70,17 @@ class Past:
             return self.clone.run("cat-file", "blob", digits)
         except CommandFailed:
             return None
+
+    def read(self, blob: BlobId) -> bytes | None:
+        """A blob's content; None where it is not here, which git itself takes long to find out."""
+        try:
+            return self._objects.read(blob)
+        except KeyError:
+            return None
+
+    @cached_property
+    def _objects(self) -> Objects:
+        return self.clone.objects()
 
     def namesake(self, title: str, paths: Sequence[str]) -> Step | None:
         """The commit behind the pinned one that changed one of `paths` and has the same title."""
