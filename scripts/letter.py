@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from scripts import foreign, patch
+from scripts import foreign, header
 from scripts.git import Repository
 
 _FROM = rb"From \S+ [^\n]*\d\d:\d\d:\d\d[^\n]* \d{4}\r?\n(?=[A-Za-z-]+: )"
@@ -93,7 +93,7 @@ def _mail(part: bytes, line: int, store: Repository) -> Letter:
         diff=diff,
         author=facts.get("Author", ""),
         email=facts.get("Email", ""),
-        date=patch.date(facts.get("Date", "")) or "",
+        date=header.date(facts.get("Date", "")),
         title=facts.get("Subject", "").strip(),
         body=body.replace("\r\n", "\n").strip("\n"),
     )

@@ -10,7 +10,7 @@ import pytest
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 FLOORS = [
-    ["errors", "capability", "case", "changelog", "recorder", "probe", "symbol", "hunk"],
+    ["errors", "capability", "case", "changelog", "recorder", "probe", "symbol", "hunk", "header"],
     ["proc", "files", "workspace", "report", "bindings", "outcome", "misfit", "place"],
     [
         "git",
