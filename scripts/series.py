@@ -22,6 +22,7 @@ class Series:
         names = [patch.name for patch in self.patches]
         twice = sorted({name for name in names if names.count(name) > 1})
         raise_all(SeriesError, [f"series lists {name} twice" for name in twice])
+        _refuse_shared_numbers(names)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -44,7 +45,24 @@ def parse(text: str, *, where: str = "patchset/series") -> tuple[str, ...]:
             findings.append(f"{where}:{number}: {name} is listed twice")
         names.append(name)
     raise_all(SeriesError, findings)
+    _refuse_shared_numbers(names)
     return tuple(names)
+
+
+def _refuse_shared_numbers(names: Sequence[str]) -> None:
+    """Raise SeriesError where two patches have one number, by which verbs take them."""
+    first: dict[str, str] = {}
+    free = max((int(name[:4]) for name in names), default=0) + 1
+    findings, moves = [], []
+    for name in names:
+        other = first.setdefault(name[:4], name)
+        if other != name:
+            findings.append(f"{other} and {name} have one number, by which verbs know a patch")
+            moves.append(f"git mv patchset/{name} patchset/{free:04}{name[4:]}")
+            free += 1
+    raise_all(
+        SeriesError, findings, then=f"{'; '.join(moves)}; and the same name in patchset/series"
+    )
 
 
 def format(names: Sequence[str]) -> str:

@@ -10,7 +10,8 @@ from scripts.series import Series
 from tests.upstream import TRAILERS, Project
 
 NAMES = st.lists(
-    st.from_regex(r"[0-9]{4}-[A-Za-z0-9._-]{1,20}\.patch", fullmatch=True), unique=True
+    st.from_regex(r"[0-9]{4}-[A-Za-z0-9._-]{1,20}\.patch", fullmatch=True),
+    unique_by=lambda name: name[:4],
 )
 
 
@@ -26,6 +27,33 @@ def test_comments_and_blank_lines() -> None:
 def test_a_patch_listed_twice() -> None:
     with pytest.raises(SeriesError, match=r"series:2: 0001-a\.patch is listed twice"):
         series.parse("0001-a.patch\n0001-a.patch\n")
+
+
+def test_two_patches_of_one_number() -> None:
+    said = (
+        "0001-a.patch and 0001-b.patch have one number, by which verbs know a patch\n"
+        "  next: git mv patchset/0001-b.patch patchset/0008-b.patch; "
+        "and the same name in patchset/series"
+    )
+    with pytest.raises(SeriesError) as caught:
+        series.parse("0001-a.patch\n0007-c.patch\n0001-b.patch\n")
+    assert str(caught.value) == said
+    one, seven, other = (
+        patch.parse(text(), name=name) for name in ("0001-a.patch", "0007-c.patch", "0001-b.patch")
+    )
+    with pytest.raises(SeriesError) as caught:
+        Series(patches=(one, seven, other))
+    assert str(caught.value) == said
+
+
+def test_numbers_that_two_patches_share_are_told_by_every_verb(patched_project: Project) -> None:
+    _, second = sorted(patched_project.patchset.glob("*.patch"))
+    twin = second.rename(second.with_name(f"0001{second.name[4:]}"))
+    order = patched_project.patchset / "series"
+    order.write_text(order.read_text().replace(second.name, twin.name))
+    done = patched_project.scripts("apply")
+    assert done.returncode == 4
+    assert f"git mv patchset/{twin.name} patchset/0002{twin.name[4:]}" in done.stderr
 
 
 def test_a_series_never_holds_a_patch_twice() -> None:
