@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from scripts import place
 from scripts.git import NO_BLOB, BlobId
 
 FIRST = re.compile(
@@ -76,7 +77,7 @@ class FileChange:
         """The hunks of a text diff, in order; none for a binary one."""
         for part in re.split(rb"^(?=@@ )", self.body, flags=re.MULTILINE):
             if found := _HUNK.match(part):
-                lines = part[found.end() :].splitlines(keepends=True)
+                lines = place.lines(part[found.end() :])
                 yield Hunk(
                     start=int(found[1]),
                     start_after=int(found[2]),
@@ -101,7 +102,7 @@ def _section(section: bytes) -> FileChange:
     found = _BODY.search(section)
     body = section[found.start() :] if found else b""
     head = section[: found.start()] if found else section
-    lines = head.decode(errors="surrogateescape").splitlines()
+    lines = head.decode(errors="surrogateescape").split("\n")
     fields = {name: value for line in lines[1:] for name, value in [_field(line)] if name}
     name = lines[0].removeprefix("diff --git ")
     old, new = _names(name, fields)

@@ -272,7 +272,7 @@ def _lines(text: str) -> dict[str, int]:
     lines: dict[str, int] = {}
     seen: dict[str, int] = {}
     table = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if array := re.match(r"\s*\[\[\s*([^]]+?)\s*\]\]", line):
             name = array[1]
             lines.setdefault(name, number)
