@@ -13,7 +13,10 @@ from scripts.header import Unreadable
 STATUSES = ("Pending", "Submitted", "Backport", "Inappropriate")
 _EXPORT = "git format-patch --zero-commit --full-index --no-signature --no-stat -N -k --no-renames"
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z-]*): (.+)")
-_STAT = re.compile(rb"\n---\n(?: .*\n|\n)*\Z")
+_STAT = re.compile(
+    rb"\n---\n(?:(?P<note>(?:(?!---\n).*\n)*?)\n*(?: [^\n]* \|  *(?:\d|Bin)[^\n]*\n)+"
+    rb" \d+ files? changed[^\n]*\n(?: (?:create|delete|mode|rename|copy|rewrite) [^\n]*\n)*)?\n*\Z"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +49,16 @@ class Patch:
         return hashlib.sha256(self.content).hexdigest()
 
     def trailers(self, key: str) -> tuple[str, ...]:
-        """The values of the trailers `key:` in the message's last paragraph, in order."""
-        last = self.message.decode(errors="replace").rstrip().rpartition("\n\n")[2]
-        found = (_TRAILER.fullmatch(line) for line in last.split("\n"))
-        return tuple(pair[2] for pair in found if pair and pair[1] == key)
+        """The values of the trailers `key:` in the message's last paragraph, in order.
+
+        Where that has none, the last paragraph above a line of three dashes is meant.
+        """
+        said = self.message.decode(errors="replace").rstrip()
+        for part in (said, said.rpartition("\n---\n")[0].rstrip()):
+            rows = (_TRAILER.fullmatch(line) for line in part.rpartition("\n\n")[2].split("\n"))
+            if found := [row for row in rows if row]:
+                return tuple(row[2] for row in found if row[1] == key)
+        return ()
 
 
 def load(path: Path) -> Patch:
@@ -64,14 +73,15 @@ def load(path: Path) -> Patch:
 def parse(content: bytes, *, name: str) -> Patch:
     """The patch in `content`. Raises SeriesError.
 
-    Lines of the message that begin with `>From ` lose their `>` (mboxrd, RFC 4155's variant).
+    Lines of the message that begin with `>From ` lose their `>` (mboxrd, RFC 4155's variant). A
+    diffstat is no part of it; a note below its `---`, which git am would drop, stays in it.
     """
     head, blank, rest = content.partition(b"\n\n")
     if not head.startswith(b"From ") or not blank:
         raise SeriesError(f"{name}: not a patch of git format-patch", then=f"{_EXPORT} -1 COMMIT")
     found = diff.FIRST.search(b"\n" + rest)
     start = found.start() - 1 if found else len(rest)
-    body = _STAT.sub(b"\n", b"\n" + rest[:start])[1:]
+    body = _STAT.sub(_note, b"\n" + rest[:start])[1:]
     body = re.sub(rb"^>(?=>*From )", b"", body, flags=re.MULTILINE).strip(b"\n")
     fields = header.fields(head.partition(b"\n")[2])
     if not fields.get("from") or not fields.get("subject"):
@@ -102,6 +112,12 @@ def parse(content: bytes, *, name: str) -> Patch:
     )
     _check_trailers(patch)
     return patch
+
+
+def _note(tail: re.Match[bytes]) -> bytes:
+    """What stands between a message's `---` and the diffstat, with that line."""
+    note = tail["note"] or b""
+    return b"\n---\n" + note if note.strip() else b"\n"
 
 
 def _check_trailers(patch: Patch) -> None:

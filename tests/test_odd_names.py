@@ -58,7 +58,7 @@ def test_branches_that_are_not_named_for_a_screen(patched_project: Project) -> N
     project = patched_project
     release(project)
     for name in ("a\u2028b\x85c".encode(), b"not-utf-8-\xff"):
-        words = ["git", "update-ref", b"refs/heads/" + name, project.base]
+        words = [b"git", b"update-ref", b"refs/heads/" + name, project.base.encode()]
         subprocess.run(words, cwd=project.upstream.repo, check=True)
     refs = source.list_remote(project.lock(), project.workspace(), "refs/heads/*")
     assert refs["refs/heads/a\u2028b\x85c"] == project.base

@@ -153,6 +153,33 @@ def test_a_diffstat_is_no_part_of_the_message() -> None:
     assert patch.parse(text(body=TRAILERS + stat), name="0001-a.patch").message == plain.message
 
 
+STAT = (
+    " a.py | 2 +-\n b.bin | Bin 0 -> 768 bytes\n 2 files changed, 1 insertion(+), 1 deletion(-)\n"
+    " create mode 100644 b.bin\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("tail", "kept"),
+    [
+        ("---\n", ""),
+        (f"---\n{STAT}", ""),
+        (f"---\n\n{STAT}\n", ""),
+        ("---\n note\n", "---\n note\n"),
+        ("---\n note | 2\n other\n", "---\n note | 2\n other\n"),
+        (f"---\nnote\n\nmore\n\n{STAT}", "---\nnote\n\nmore\n"),
+        (f"---\n note\n{STAT}", "---\n note\n"),
+        (f"---\n{STAT} note\n", f"---\n{STAT} note\n"),
+        (f"---\na\n---\n{STAT}", "---\na\n"),
+    ],
+)
+def test_a_note_below_three_dashes_is_kept(tail: str, kept: str) -> None:
+    plain = patch.parse(text(), name="0001-a.patch")
+    noted = patch.parse(text(body=TRAILERS + tail), name="0001-a.patch")
+    assert noted.message.decode() == plain.message.decode() + kept
+    assert noted.trailers("Drop-When") == ("upstream has it",)
+
+
 def test_every_malformed_patch_is_told(patched_project: Project) -> None:
     for path in patched_project.patchset.glob("*.patch"):
         path.write_bytes(path.read_bytes().replace(b"Drop-When", b"Drop"))
