@@ -85,28 +85,23 @@ def author(value: str) -> tuple[str, str]:
     """The name and the address of a From header that is not decoded yet. Raises Unreadable.
 
     The address stands in the last brackets, and what is before it is the name: a quoted string,
-    encoded words, or as it is. Who gives no name is named by the address, as git am does.
+    encoded words, or as it is. Who gives no name is named by the address, as git am does; an
+    address that is not there is "".
     """
     if found := _NAMED.fullmatch(value):
         name, address = found[1].strip(), found[2].strip()
     elif found := _COMMENTED.fullmatch(value):
         address, name = found[1], found[2].strip()
-    else:
+    elif "@" in value and not re.search(r"\s", value.strip()):
         name, address = "", value.strip()
-        if "@" not in address or re.search(r"\s", address):
-            raise Unreadable(f"{value!r} has no address in it")
+    else:
+        name, address = value.strip(), ""
     if quoted := _QUOTED.fullmatch(name):
         name = re.sub(r"\\(.)", r"\1", quoted[1], flags=re.DOTALL)
-    return named(text(name) or address, address)
-
-
-def named(name: str, address: str) -> tuple[str, str]:
-    """An author that a commit can have. Raises Unreadable."""
-    if not address:
-        raise Unreadable("there is no address")
+    name = text(name) or address
     if re.search(r"[\0\n]", name + address):
         raise Unreadable(f"{name!r} <{address}>: a NUL or a line's end is in it")
-    if not name.strip(_NO_NAME):
+    if name and not name.strip(_NO_NAME):
         raise Unreadable(f"{name!r} is no name that git takes")
     return name, address
 

@@ -84,15 +84,15 @@ def parse(content: bytes, *, name: str) -> Patch:
     body = _STAT.sub(_note, b"\n" + rest[:start])[1:]
     body = re.sub(rb"^>(?=>*From )", b"", body, flags=re.MULTILINE).strip(b"\n")
     fields = header.fields(head.partition(b"\n")[2])
-    if not fields.get("from") or not fields.get("subject"):
-        raise SeriesError(f"{name}: no From or no Subject header", then=f"{_EXPORT} -1 COMMIT")
     try:
-        author, address = header.author(fields["from"])
+        author, address = header.author(fields.get("from", ""))
         date = header.date(fields.get("date", ""))
-        message = header.text(fields["subject"]).encode(errors="surrogateescape") + b"\n"
+        message = header.text(fields.get("subject", "")).encode(errors="surrogateescape") + b"\n"
         changes = diff.parse(rest[start:])
     except (Unreadable, diff.Malformed) as error:
         raise SeriesError(f"{name}: {error}", then=f"{_EXPORT} -1 COMMIT") from error
+    if not address or not message.strip():
+        raise SeriesError(f"{name}: no From or no Subject header", then=f"{_EXPORT} -1 COMMIT")
     if body:
         message += b"\n" + body + b"\n"
     if b"\0" in message:

@@ -67,6 +67,9 @@ def test_the_title_that_git_writes_is_the_one_that_is_read(
     ("value", "author"),
     [
         ("a@b.invalid", ("a@b.invalid", "a@b.invalid")),
+        ("", ("", "")),
+        ("A B", ("A B", "")),
+        ("A B <>", ("A B", "")),
         ("<a@b.invalid>", ("a@b.invalid", "a@b.invalid")),
         ("a@b.invalid (A B)", ("A B", "a@b.invalid")),
         ("A (x) B <a@b.invalid> (work)", ("A (x) B", "a@b.invalid")),
@@ -83,7 +86,7 @@ def test_authors_as_others_write_them(value: str, author: tuple[str, str]) -> No
 
 
 @pytest.mark.parametrize(
-    "value", ["", "A B", "A <>", '"." <a@b.invalid>', "=?utf-8?q?=00?= <a@b.invalid>"]
+    "value", ['"." <a@b.invalid>', "=?utf-8?q?=00?= <a@b.invalid>", "=?utf-8?q?=0A?= <a@b.invalid>"]
 )
 def test_authors_that_no_commit_can_have(value: str) -> None:
     with pytest.raises(Unreadable):
