@@ -289,6 +289,6 @@ def result(below: Patched, answers: Sequence[Answer], workspace: Workspace) -> P
 
 def write(whole: Series, workspace: Workspace) -> None:
     """Put the series into patchset/, all of it or nothing."""
-    order = (workspace.patchset / "series").read_text()
+    order = files.text(workspace.patchset / "series", SeriesError)
     contents = export.files(whole, order)
     swap.replace({f"patchset/{name}": new for name, new in contents.items()}, workspace)

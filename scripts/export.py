@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from scripts import patch
+from scripts.files import end_of_line, lines
 from scripts.git import CommitId, Repository
 from scripts.patch import Patch
 from scripts.series import Series
@@ -81,7 +82,7 @@ def files(series: Series, order: str) -> dict[str, bytes]:
 
 
 def reorder(order: str, names: Sequence[str]) -> str:
-    """The series file `order` with `names` in place of those it lists; comments stay.
+    """The series file `order` with `names` in place of those it lists; comments and line ends stay.
 
     A comment at the end of a line goes with its patch, the lines above a patch stay above it, and
     those of a series of none above all.
@@ -89,15 +90,16 @@ def reorder(order: str, names: Sequence[str]) -> str:
     above: dict[str, list[str]] = {}
     rows: dict[str, str] = {}
     waiting: list[str] = []
-    for line in order.splitlines():
+    end = end_of_line(order)
+    for line in lines(order):
         name = line.partition("#")[0].strip()
         if not name:
             waiting.append(line)
         elif name in names:
             above[name], rows[name], waiting = waiting, line, []
-    lines: list[str] = []
+    fresh: list[str] = []
     if not rows:
-        lines, waiting = waiting, []
+        fresh, waiting = waiting, []
     for name in names:
-        lines += [*above.get(name, []), rows.get(name, name)]
-    return "".join(f"{line}\n" for line in [*lines, *waiting])
+        fresh += [*above.get(name, []), rows.get(name, name)]
+    return "".join(line if line.endswith("\n") else f"{line}{end}" for line in [*fresh, *waiting])

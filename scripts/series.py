@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import patch
+from scripts import files, patch
 from scripts.errors import SeriesError, raise_all
 from scripts.patch import Patch
 
@@ -35,7 +35,7 @@ def parse(text: str, *, where: str = "patchset/series") -> tuple[str, ...]:
     """The file names that a series file lists, in order. Raises SeriesError."""
     names: list[str] = []
     findings: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         name = line.partition("#")[0].strip()
         if not name:
             continue
@@ -73,12 +73,9 @@ def format(names: Sequence[str]) -> str:
 def load(folder: Path) -> Series:
     """The series in `folder`. Raises SeriesError that lists everything wrong with it."""
     order = folder / "series"
-    try:
-        names = parse(order.read_bytes().decode())
-    except FileNotFoundError as error:
-        raise SeriesError(f"{order} does not exist") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise SeriesError(f"{order} cannot be read: {error}") from error
+    if not order.exists():
+        raise SeriesError(f"{order} does not exist")
+    names = parse(files.text(order, SeriesError))
     present = {path.name for path in folder.glob("*.patch")}
     findings = [
         f"series lists {name}, which is not in {folder.name}/"
