@@ -14,7 +14,7 @@ FIRST = re.compile(
     re.MULTILINE,
 )
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
-_HUNK = re.compile(rb"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)\n")
+_HUNK = re.compile(rb"@@ -(\d{1,18})(?:,\d+)? \+(\d{1,18})(?:,\d+)? @@ ?(.*)\n")
 _BODY = re.compile(rb"^(?:@@ |GIT binary patch$)", re.MULTILINE)
 _INDEX = re.compile(r"index ([0-9a-f]+)\.\.([0-9a-f]+)(?: ([0-7]{6}))?")
 MODES = frozenset({"100644", "100755", "120000"})
@@ -207,6 +207,8 @@ def check_path(path: str) -> None:
     parts = PurePosixPath(path).parts
     if path.startswith("/") or ".." in parts or not parts:
         raise Malformed(f"{path}: outside the tree")
+    if "\0" in path:
+        raise Malformed(f"{path!r}: a NUL is in it")
     if any(part.rstrip(" .").lower() in (".git", "git~1") for part in parts):
         raise Malformed(f"{path}: inside git's own folder")
 

@@ -1,5 +1,6 @@
 """Text files are UTF-8 with the line ends that they have, whatever the locale says."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -143,3 +144,15 @@ def test_adopt_keeps_the_line_ends_of_a_series(patched_project: Project, tmp_pat
     done = patched_project.scripts("adopt", str(patch))
     assert done.returncode == 0, done.stderr
     assert order.read_bytes() == before + b"0003-more.patch\r\n"
+
+
+def test_a_path_that_is_not_utf_8_is_printed(project: Project, tmp_path: Path) -> None:
+    patch = tmp_path / "a.patch"
+    patch.write_bytes(b"--- a/python/\xff.py\n+++ b/python/\xff.py\n@@ -1 +1 @@\n-a\n+b\n")
+    for environment in ({}, ASCII, {"PYTHONIOENCODING": "utf-8:strict"}):
+        words = ("adopt", str(patch))
+        done = project.scripts(*words, connected=False, **environment)
+        assert done.returncode == 1, done.stderr
+        assert "python/\\udcff.py" in done.stdout
+        done = project.scripts(*words, "--json", connected=False, **environment)
+        assert "python/\udcff.py" in json.loads(done.stdout)["patches"][0]["what"]

@@ -129,6 +129,7 @@ def test_headers() -> None:
         (text(path="../a.py"), "outside the tree"),
         (text(path="/etc/a.py"), "outside the tree"),
         (text(path="x/../../a.py"), "outside the tree"),
+        (text(path="x\0y.py"), "a NUL is in it"),
         (text(path=".git/hooks/post-checkout"), "inside git's own folder"),
         (text(path="x/.GIT/config"), "inside git's own folder"),
         (text(path="x/git~1/config"), "inside git's own folder"),
