@@ -124,6 +124,6 @@ def stored(when: str, said: str) -> str:
     """`when`, "seconds zone", where git can store it. Raises Unreadable about what was `said`."""
     if when.startswith("-"):
         raise Unreadable(f"the date {said!r} is before 1970, and git stores none of those")
-    if not re.fullmatch(r"\d+ [+-](?:[01]\d|2[0-3])[0-5]\d", when):
-        raise Unreadable(f"the date {said!r} has no zone that git can store")
+    if not re.fullmatch(r"\d{1,12} [+-](?:[01]\d|2[0-3])[0-5]\d", when):
+        raise Unreadable(f"the date {said!r} is none that git can store")
     return when

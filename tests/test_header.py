@@ -106,7 +106,8 @@ def test_authors_that_no_commit_can_have(value: str) -> None:
         (b"20 Aug 2026", b"20 Aug 99999", "cannot be read"),
         (b"20 Aug 2026", b"20 Aug 1901", "before 1970"),
         (b"20 Aug 2026", b"20 Aug 1926", "before 1970"),
-        (b"-0730", b"-9930", "no zone that git can store"),
+        (b"-0730", b"-9930", "none that git can store"),
+        (b"14:29:24", b"99999999999999999999:29:24", "none that git can store"),
     ],
 )
 def test_a_patch_that_no_commit_can_hold_is_named(before: bytes, after: bytes, what: str) -> None:
