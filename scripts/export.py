@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from scripts import patch
+from scripts import header, patch
 from scripts.files import end_of_line, lines
 from scripts.git import CommitId, Repository
 from scripts.patch import Patch
@@ -49,13 +49,14 @@ def patches(
 def settled(fresh: Patch, known: Patch) -> Patch:
     """`known` with its bytes where `fresh` is the same commit, else `fresh`.
 
-    A hunk's heading does not count: what git takes for one differs from version to version.
+    A hunk's heading does not count, nor what git takes off a name: both differ by its version.
     """
     return known if _essence(fresh) == _essence(known) else fresh
 
 
 def _essence(one: Patch) -> tuple[object, ...]:
-    return one.author, one.email, one.date, one.message, bare(one.diff)
+    who = header.kept(one.author), header.kept(one.email)
+    return *who, one.date, one.message, bare(one.diff)
 
 
 def bare(diff: bytes) -> bytes:

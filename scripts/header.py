@@ -101,9 +101,14 @@ def author(value: str) -> tuple[str, str]:
     name = text(name) or address
     if re.search(r"[\0\n]", name + address):
         raise Unreadable(f"{name!r} <{address}>: a NUL or a line's end is in it")
-    if name and not name.strip(_NO_NAME):
+    if name and not kept(name):
         raise Unreadable(f"{name!r} is no name that git takes")
     return name, address
+
+
+def kept(name: str) -> str:
+    """What git puts of a name or an address into a commit; newer versions leave a full stop."""
+    return re.sub("[<>]", "", name).strip(_NO_NAME)
 
 
 def date(value: str) -> str:
