@@ -20,7 +20,7 @@ def _install(session: nox.Session, group: str) -> None:
 
 def _scripts(session: nox.Session, *words: str) -> None:
     _install(session, "run")
-    session.run("python", "-m", "scripts", *words, *session.posargs)
+    session.run("python", "-X", "utf8", "-m", "scripts", *words, *session.posargs)
 
 
 @nox.session(default=False)
@@ -175,7 +175,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     _install(session, "run")
-    session.run("python", "-m", "scripts", "postconditions", "--lint")
+    session.run("python", "-X", "utf8", "-m", "scripts", "postconditions", "--lint")
 
 
 @nox.session

@@ -1,6 +1,9 @@
 """The command line: reads arguments and environment, runs one verb, turns errors to exit codes."""
 
 import argparse
+import codecs
+import io
+import locale
 import os
 import sys
 from collections.abc import Sequence
@@ -68,5 +71,18 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
+def _speak_utf8() -> None:
+    """Start again in Python's UTF-8 mode (PEP 540) where the locale has another encoding.
+
+    The files of a checkout, the paths of a tree and what programs say are UTF-8 everywhere. Bytes
+    of theirs that are not are printed as JSON escapes, on standard output as on standard error.
+    """
+    if not sys.flags.utf8_mode and codecs.lookup(locale.getencoding()).name != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 if __name__ == "__main__":
+    _speak_utf8()
     sys.exit(main(sys.argv[1:]))

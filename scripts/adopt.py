@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from scripts import edit, explain, export, files, fit, level, patched, rebase, repeat, source, swap
 from scripts import given as handed
-from scripts.errors import Error
+from scripts.errors import CommandFailed, Error, SeriesError
 from scripts.explain import State
 from scripts.fit import Fitted
 from scripts.git import CommitId, Repository, Tree
@@ -147,9 +147,14 @@ class _Run:
     def _commit(self, given: Given, fitted: Fitted) -> CommitId:
         """The commit of a patch that fits. Raises Misfit where what came out is doubtful."""
         carrier = handed.carrier(given, self._terms, self._base.lock.epoch)
-        commit = patched.commit(self._store, carrier, fitted.tree, self._tip)
-        if fitted.notes and given.label not in self._terms.accepted:
+        try:
+            commit = patched.commit(self._store, carrier, fitted.tree, self._tip)
             (now,) = export.patches(self._store, self._tip, [commit], [carrier.name])
+        except (CommandFailed, SeriesError) as error:
+            said = error.output if isinstance(error, CommandFailed) else error.args[0]
+            what = said.removeprefix(f"{carrier.name}: ")
+            raise Misfit(Reason.MESSAGE, what, then="put that right in the file") from error
+        if fitted.notes and given.label not in self._terms.accepted:
             if fitted.merged:
                 origin = patched.commit(self._store, carrier, fitted.origin, self._tip)
                 made = patched.commit(self._store, carrier, fitted.made, origin)
@@ -284,6 +289,6 @@ def result(below: Patched, answers: Sequence[Answer], workspace: Workspace) -> P
 
 def write(whole: Series, workspace: Workspace) -> None:
     """Put the series into patchset/, all of it or nothing."""
-    order = (workspace.patchset / "series").read_text()
+    order = files.text(workspace.patchset / "series", SeriesError)
     contents = export.files(whole, order)
     swap.replace({f"patchset/{name}": new for name, new in contents.items()}, workspace)

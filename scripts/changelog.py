@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from scripts import files
+
 _SECTION = re.compile(r"^## ", re.MULTILINE)
 
 
@@ -10,17 +12,20 @@ def add(text: str, version: str, lines: Sequence[str]) -> str:
     """The changelog `text` with `lines` as the first points of the section `version`.
 
     The section is made where there is none. Lines that stand there already are not added again.
+    Line ends are those that are there.
     """
     body = text or "# Changelog\n"
-    header = f"## {version}\n"
-    fresh = [f"- {line}\n" for line in lines if f"- {line}\n" not in body]
+    end = files.end_of_line(body)
+    there = {row.rstrip("\r\n") for row in files.lines(body)}
+    fresh = "".join(f"- {line}{end}" for line in lines if f"- {line}" not in there)
     if not fresh:
         return body
-    if f"\n{header}" in body:
-        before, _, after = body.partition(f"\n{header}")
-        return f"{before}\n{header}\n{''.join(fresh)}{after.removeprefix(chr(10))}"
-    found = _SECTION.search(body)
-    start = found.start() if found else len(body)
-    head = body[:start].rstrip("\n")
-    rest = f"\n{body[start:]}" if found else ""
-    return f"{head}\n\n{header}\n{''.join(fresh)}{rest}"
+    header = re.compile(rf"^(## {re.escape(version)}\r?\n)(\r?\n)?", re.MULTILINE)
+    if found := header.search(body):
+        blank = found[2] or end
+        return f"{body[: found.end(1)]}{blank}{fresh}{body[found.end() :]}"
+    section = _SECTION.search(body)
+    start = section.start() if section else len(body)
+    head = body[:start].rstrip("\r\n")
+    rest = f"{end}{body[start:]}" if section else ""
+    return f"{head}{end}{end}## {version}{end}{end}{fresh}{rest}"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from scripts import place
 from scripts.git import NO_BLOB, BlobId
 
 FIRST = re.compile(
@@ -13,7 +14,7 @@ FIRST = re.compile(
     re.MULTILINE,
 )
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
-_HUNK = re.compile(rb"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)\n")
+_HUNK = re.compile(rb"@@ -(\d{1,18})(?:,\d+)? \+(\d{1,18})(?:,\d+)? @@ ?(.*)\n")
 _BODY = re.compile(rb"^(?:@@ |GIT binary patch$)", re.MULTILINE)
 _INDEX = re.compile(r"index ([0-9a-f]+)\.\.([0-9a-f]+)(?: ([0-7]{6}))?")
 MODES = frozenset({"100644", "100755", "120000"})
@@ -76,7 +77,7 @@ class FileChange:
         """The hunks of a text diff, in order; none for a binary one."""
         for part in re.split(rb"^(?=@@ )", self.body, flags=re.MULTILINE):
             if found := _HUNK.match(part):
-                lines = part[found.end() :].splitlines(keepends=True)
+                lines = place.lines(part[found.end() :])
                 yield Hunk(
                     start=int(found[1]),
                     start_after=int(found[2]),
@@ -101,7 +102,7 @@ def _section(section: bytes) -> FileChange:
     found = _BODY.search(section)
     body = section[found.start() :] if found else b""
     head = section[: found.start()] if found else section
-    lines = head.decode(errors="surrogateescape").splitlines()
+    lines = head.decode(errors="surrogateescape").split("\n")
     fields = {name: value for line in lines[1:] for name, value in [_field(line)] if name}
     name = lines[0].removeprefix("diff --git ")
     old, new = _names(name, fields)
@@ -206,6 +207,8 @@ def check_path(path: str) -> None:
     parts = PurePosixPath(path).parts
     if path.startswith("/") or ".." in parts or not parts:
         raise Malformed(f"{path}: outside the tree")
+    if "\0" in path:
+        raise Malformed(f"{path!r}: a NUL is in it")
     if any(part.rstrip(" .").lower() in (".git", "git~1") for part in parts):
         raise Malformed(f"{path}: inside git's own folder")
 

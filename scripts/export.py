@@ -5,7 +5,8 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from scripts import patch
+from scripts import header, patch
+from scripts.files import end_of_line, lines
 from scripts.git import CommitId, Repository
 from scripts.patch import Patch
 from scripts.series import Series
@@ -48,13 +49,14 @@ def patches(
 def settled(fresh: Patch, known: Patch) -> Patch:
     """`known` with its bytes where `fresh` is the same commit, else `fresh`.
 
-    A hunk's heading does not count: what git takes for one differs from version to version.
+    A hunk's heading does not count, nor what git takes off a name: both differ by its version.
     """
     return known if _essence(fresh) == _essence(known) else fresh
 
 
 def _essence(one: Patch) -> tuple[object, ...]:
-    return one.author, one.email, one.date, one.message, bare(one.diff)
+    who = header.kept(one.author), header.kept(one.email)
+    return *who, one.date, one.message, bare(one.diff)
 
 
 def bare(diff: bytes) -> bytes:
@@ -81,7 +83,7 @@ def files(series: Series, order: str) -> dict[str, bytes]:
 
 
 def reorder(order: str, names: Sequence[str]) -> str:
-    """The series file `order` with `names` in place of those it lists; comments stay.
+    """The series file `order` with `names` in place of those it lists; comments and line ends stay.
 
     A comment at the end of a line goes with its patch, the lines above a patch stay above it, and
     those of a series of none above all.
@@ -89,15 +91,16 @@ def reorder(order: str, names: Sequence[str]) -> str:
     above: dict[str, list[str]] = {}
     rows: dict[str, str] = {}
     waiting: list[str] = []
-    for line in order.splitlines():
+    end = end_of_line(order)
+    for line in lines(order):
         name = line.partition("#")[0].strip()
         if not name:
             waiting.append(line)
         elif name in names:
             above[name], rows[name], waiting = waiting, line, []
-    lines: list[str] = []
+    fresh: list[str] = []
     if not rows:
-        lines, waiting = waiting, []
+        fresh, waiting = waiting, []
     for name in names:
-        lines += [*above.get(name, []), rows.get(name, name)]
-    return "".join(f"{line}\n" for line in [*lines, *waiting])
+        fresh += [*above.get(name, []), rows.get(name, name)]
+    return "".join(line if line.endswith("\n") else f"{line}{end}" for line in [*fresh, *waiting])

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -17,6 +18,32 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def text(path: Path, kind: type[Error] = Error) -> str:
+    """A text file of the checkout, with the line ends that it has. Raises `kind`."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise kind(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise kind(
+            f"{path} cannot be read: line {line} is not UTF-8",
+            then=f"save it as UTF-8 (from Latin-1: iconv -f ISO-8859-1 -t UTF-8 {path})",
+        ) from error
+
+
+def lines(content: str) -> list[str]:
+    """The lines of a text, each with its own end; only a newline, or CRLF, ends one."""
+    return re.findall(r"[^\n]*\n|[^\n]+", content)
+
+
+def end_of_line(content: str) -> str:
+    """How the lines of a text end: as its first does."""
+    return "\r\n" if re.match(r"[^\n]*\r\n", content) else "\n"
 
 
 def _beside(path: Path, kind: str) -> Path:

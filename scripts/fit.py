@@ -8,7 +8,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from scripts import diff, merge, place
 from scripts.errors import CommandFailed
@@ -98,6 +98,7 @@ def _plan(edit: FileEdit, tree: Tree, store: Repository, find: Find) -> _Planned
     modes = {value for key, value in section.fields.items() if key.endswith(" mode")}
     if not modes <= diff.MODES or section.fields.get("index", "").endswith(" 160000"):
         raise Misfit(Reason.UNREADABLE, f"{edit.path}: no file (a submodule?)")
+    _refuse_folders(edit, tree)
     if edit.old is None:
         if edit.path in tree:
             raise Misfit(Reason.CONFLICT, f"adds {edit.path}, which is there already")
@@ -127,6 +128,18 @@ def _plan(edit: FileEdit, tree: Tree, store: Repository, find: Find) -> _Planned
         content = store.objects().read(entry.blob)
         rows, hunks = place.lines(content), adapted(edit, content)
     return _in_place(edit, hunks, rows, proven=proven)
+
+
+def _refuse_folders(edit: FileEdit, tree: Tree) -> None:
+    """Raise Misfit for a path below a file, which no patch of a series may turn into a folder."""
+    for parent in map(str, PurePosixPath(edit.new or "").parents):
+        if parent in tree:
+            kind = "symbolic link" if tree[parent].mode == "120000" else "file"
+            raise Misfit(
+                Reason.FOLDER,
+                f"{edit.new}: {parent} is a {kind} before it, and no folder",
+                then=f"split it: one patch that takes {parent} away, and the rest after it",
+            )
 
 
 def _in_place(

@@ -87,6 +87,9 @@ def parse(text: bytes, *, first: int = 1) -> Diff:
             if _ONLY.fullmatch(line) or _BINARY.fullmatch(line):
                 left_out.append(line.decode(errors="replace"))
             reader.take()
+    for one in sections:
+        if any("\0" in name for name in (one.old, one.new, *(one.renamed or ())) if name):
+            raise Corrupt(one.line, "a NUL is in the name of a file")
     return Diff(sections=tuple(sections), left_out=tuple(left_out))
 
 
@@ -177,13 +180,20 @@ def _name(row: str, line: int) -> str | None:
         return _unquote(name[: end + 1], line)
     if found := _STAMP.search(name):
         name = name[: found.start()]
-        time = _TIME.match(found[1])
-        if (
-            time
-            and datetime.strptime(f"{time[1]} {time[2]}", "%Y-%m-%d %H:%M:%S %z").timestamp() == 0
-        ):
+        if _is_epoch(found[1]):
             return None
     return None if name == "/dev/null" else name
+
+
+def _is_epoch(stamp: str) -> bool:
+    time = _TIME.match(stamp)
+    if not time:
+        return False
+    try:
+        when = datetime.strptime(f"{time[1]} {time[2]}", "%Y-%m-%d %H:%M:%S %z")
+    except ValueError:
+        return False
+    return when.timestamp() == 0
 
 
 def _halves(header: str, line: int) -> tuple[str, str]:

@@ -50,7 +50,7 @@ def _committed(workspace: Workspace) -> Iterator[Lock]:
 def _git(workspace: Workspace, *args: str) -> str:
     env = connected(workspace.environment)
     try:
-        return proc.run(["git", *args], env=env, cwd=workspace.root).decode()
+        return proc.run(["git", *args], env=env, cwd=workspace.root).decode(errors="replace")
     except CommandFailed as error:
         raise UsageError(
             f"the former upstream.lock is looked for in {workspace.root}'s git history:\n{error}",

@@ -115,10 +115,11 @@ class Repository:
     def list_remote(self, *patterns: str, timeout: float) -> dict[str, CommitId]:
         """What the remote `origin` has at the refs that match, by name (git-ls-remote(1)).
 
-        An annotated tag stands there twice: its own id, and as NAME^{} its commit's.
+        An annotated tag stands there twice: its own id, and as NAME^{} its commit's. Names that are
+        not UTF-8 carry surrogate escapes.
         """
         listed = self._remote("ls-remote", "--quiet", "origin", *patterns, timeout=timeout)
-        rows = (row.split("\t") for row in listed.decode().splitlines())
+        rows = (row.split("\t") for row in listed.decode(errors="surrogateescape").split("\n")[:-1])
         return {name: CommitId(commit) for commit, name in rows}
 
     def _remote(self, *args: str, input: bytes = b"", timeout: float | None = None) -> bytes:

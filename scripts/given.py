@@ -61,6 +61,10 @@ def _read(path: Path, store: Repository) -> Iterator[Given]:
     several = len(letters) > 1
     for number, one in enumerate(letters, 1):
         label = f"{path.name}#{number}" if several else path.name
+        if one.problem:
+            wrong = Misfit(Reason.MESSAGE, one.problem, then="put that right in the file's headers")
+            yield Given(label=label, letter=one, sections=(), misfit=wrong)
+            continue
         try:
             found = foreign.parse(one.diff, first=one.line)
         except Corrupt as error:

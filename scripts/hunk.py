@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-_HEAD = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(?: (.*?))?\r?")
+_HEAD = re.compile(rb"@@ -(\d{1,18})(?:,(\d{1,18}))? \+(\d{1,18})(?:,(\d{1,18}))? @@(?: (.*?))?\r?")
 
 
 class Corrupt(Exception):

@@ -4,7 +4,6 @@ Mails as git format-patch writes them, one or many in a file (read with git-mail
 does); the output of git show and git log; DEP-3 headers (dep-team.debian.net/deps/dep3); free text.
 """
 
-import email.utils
 import re
 import tempfile
 from collections.abc import Iterator
@@ -12,12 +11,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from scripts import foreign, patch
+from scripts import foreign, header
+from scripts.errors import CommandFailed
 from scripts.git import Repository
+from scripts.header import Unreadable
 
 _FROM = rb"From \S+ [^\n]*\d\d:\d\d:\d\d[^\n]* \d{4}\r?\n(?=[A-Za-z-]+: )"
 _SHOWN = rb"commit [0-9a-f]{7,40}[^\n]*\n(?=(?:Merge|Author|AuthorDate|tree|parent):? )"
+LEGACY = "cp1252"  # what Latin-1 is where nobody says which encoding it is
 _BEGIN = re.compile(rb"^(?:%b|%b)" % (_FROM, _SHOWN), re.MULTILINE)
+_SENT = re.compile(rb"^From:.*(?:\n[ \t].*)*", re.MULTILINE | re.IGNORECASE)
+_ADDRESS = "sender@header.invalid"
+_SENDER = f"From: sender <{_ADDRESS}>".encode()
 _FIELD = re.compile(r"([A-Za-z][A-Za-z-]*):[ \t]*(.*)")
 _DEP3 = {"description", "subject", "origin", "forwarded", "author", "applied-upstream"}
 _KEPT = ("bug", "reviewed-by", "signed-off-by", "acked-by", "applied-upstream")
@@ -28,7 +33,8 @@ class Letter:
     """A patch before its diff is read; what is not said is empty.
 
     `date` is as git stores it. `diff` begins at line `line` of the file. `status` is the
-    Upstream-Status that DEP-3 fields amount to, `trailers` are fields that stay fields.
+    Upstream-Status that DEP-3 fields amount to, `trailers` are fields that stay fields. `problem`
+    is why no commit can hold what is said.
     """
 
     line: int
@@ -40,6 +46,7 @@ class Letter:
     body: str = ""
     status: str = ""
     trailers: tuple[tuple[str, str], ...] = field(default=())
+    problem: str = ""
 
 
 def read(content: bytes, store: Repository) -> tuple[Letter, ...]:
@@ -63,7 +70,7 @@ def _open(part: bytes, line: int, store: Repository) -> Letter:
         return _mail(part, line, store)
     found = foreign.START.search(part)
     start = found.start() if found else len(part)
-    head = part[:start].decode(errors="replace").replace("\r\n", "\n")
+    head = _text(part[:start]).replace("\r\n", "\n")
     at, text = line + part.count(b"\n", 0, start), part[start:]
     if re.match(_SHOWN, part):
         return _shown(head, at, text)
@@ -80,23 +87,48 @@ def _is_mail(part: bytes) -> bool:
 
 
 def _mail(part: bytes, line: int, store: Repository) -> Letter:
-    with tempfile.TemporaryDirectory() as folder:
-        message, text = Path(folder) / "message", Path(folder) / "diff"
-        words = ("mailinfo", "-b", "--encoding=UTF-8", "--quoted-cr=nowarn")
-        said = store.run(*words, str(message), str(text), input=part)
-        diff, body = text.read_bytes(), message.read_text(errors="replace")
-    facts = dict(row.split(": ", 1) for row in said.decode(errors="replace").splitlines() if row)
+    """A mail as git-mailinfo(1) reads it, but for the author's name, which that takes apart."""
+    head = re.split(rb"\n\r?\n", part, maxsplit=1)[0]
+    try:
+        facts, body, diff = _mailinfo(_SENT.sub(_SENDER, head) + part[len(head) :], store)
+        sender = header.fields(head, legacy=LEGACY).get("from", "")
+        if facts.get("Email", "") not in ("", _ADDRESS):  # of the message's own first lines
+            _, whole, _ = _mailinfo(part, store, "--no-inbody-headers")
+            sender = header.fields(whole.lstrip("\n").encode()).get("from", "")
+        author, address = header.author(sender)
+        date = header.date(facts["Date"]) if facts.get("Date") else ""
+        problem = "a NUL is in its headers" if b"\0" in head else ""
+    except (CommandFailed, Unreadable) as error:
+        said = error.output if isinstance(error, CommandFailed) else str(error)
+        return Letter(line=line, diff=part, problem=said)
     if part.endswith(diff):  # else it was encoded for the way, and has no lines of the file's
         line += part.count(b"\n", 0, len(part) - len(diff))
     return Letter(
         line=line,
         diff=diff,
-        author=facts.get("Author", ""),
-        email=facts.get("Email", ""),
-        date=patch.date(facts.get("Date", "")) or "",
+        author=author,
+        email=address,
+        date=date,
         title=facts.get("Subject", "").strip(),
         body=body.replace("\r\n", "\n").strip("\n"),
+        problem=problem,
     )
+
+
+def _mailinfo(part: bytes, store: Repository, *more: str) -> tuple[dict[str, str], str, bytes]:
+    """The headers, the message and the diff of a mail. Raises CommandFailed."""
+    with tempfile.TemporaryDirectory() as folder:
+        message, text = Path(folder) / "message", Path(folder) / "diff"
+        words = ("mailinfo", "-b", "--encoding=UTF-8", "--quoted-cr=nowarn", *more)
+        said = store.run(*words, str(message), str(text), input=part)
+        body, diff = message.read_bytes(), text.read_bytes()
+    rows = (row.split(": ", 1) for row in _text(said).split("\n") if ": " in row)
+    return {row[0]: row[1] for row in rows}, _text(body), diff
+
+
+def _text(said: bytes) -> str:
+    """Lines in UTF-8; one that is not, and says nothing else of itself, is Windows' Latin-1."""
+    return "\n".join(header.raw(row, legacy=LEGACY) for row in said.split(b"\n"))
 
 
 def _shown(head: str, line: int, text: bytes) -> Letter:
@@ -104,26 +136,34 @@ def _shown(head: str, line: int, text: bytes) -> Letter:
     top, _, message = head.partition("\n\n")
     rows = (_FIELD.fullmatch(row) for row in top.split("\n"))
     fields = {row[1]: row[2].strip() for row in rows if row}
-    author, address = email.utils.parseaddr(fields.get("Author", ""))
     title, body = _titled("\n".join(row.removeprefix("    ") for row in message.split("\n")))
+    when = fields.get("AuthorDate") or fields.get("Date", "")
+    try:
+        author, address = header.author(fields.get("Author", ""))
+        date = _stored(when, "%a %b %d %H:%M:%S %Y")
+    except Unreadable as error:
+        return Letter(line=line, diff=text, problem=str(error))
     return Letter(
         line=line,
         diff=text,
         author=author,
         email=address,
-        date=_stored(fields.get("AuthorDate") or fields.get("Date", ""), "%a %b %d %H:%M:%S %Y"),
+        date=date,
         title=title,
         body=body,
     )
 
 
 def _stored(value: str, form: str) -> str:
-    """A date of this form (strptime's) and its zone, as git stores it; "" where it is not."""
+    """A date of this form (strptime's) and its zone, as git stores it; "" where it is not.
+
+    Raises Unreadable where git stores no such date.
+    """
     try:
         when = datetime.strptime(value, f"{form} %z")
     except ValueError:
         return ""
-    return f"{int(when.timestamp())} {when:%z}"
+    return header.stored(f"{int(when.timestamp())} {when:%z}", value)
 
 
 def _titled(text: str) -> tuple[str, str]:
@@ -158,14 +198,18 @@ def _fields(head: str) -> dict[str, list[str]]:
 def _dep3(fields: dict[str, list[str]], line: int, text: bytes) -> Letter:
     described = fields.get("description") or fields.get("subject") or [""]
     body = "\n".join([*described[1:], "", *fields.get("", [])]).strip("\n")
-    author, address = email.utils.parseaddr((fields.get("author") or fields.get("from") or [""])[0])
     day = (fields.get("last-update") or [""])[0]
+    try:
+        author, address = header.author((fields.get("author") or fields.get("from") or [""])[0])
+        date = _stored(f"{day.strip()} +0000", "%Y-%m-%d")
+    except Unreadable as error:
+        return Letter(line=line, diff=text, problem=str(error))
     return Letter(
         line=line,
         diff=text,
         author=author,
         email=address,
-        date=_stored(f"{day.strip()} +0000", "%Y-%m-%d"),
+        date=date,
         title=re.sub(r"^\[PATCH[^]]*\]\s*", "", described[0].strip()),
         body=body,
         status=_status(fields),

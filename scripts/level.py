@@ -66,6 +66,7 @@ def resolve(
     `tree` holds the paths of the tree. Names are tried from the tree's root, and where no level
     fits from `subdirectory`, in which the package lies. Raises Misfit.
     """
+    _refuse_absolute([one for one in sections if one.git], then="get it again, from git")
     for some, sure in [([given], True)] if given else _tiers(sections, subdirectory):
         fitting: dict[Level, tuple[FileEdit, ...]] = {}
         for level in some:
@@ -82,7 +83,19 @@ def resolve(
             level, edits = placed.popitem()
             _check(edits)
             return level, edits
+    if given is None:
+        _refuse_absolute(sections, then="--strip N, if it is a path in a copy of the tree")
     raise _missing(sections, tree, given or _plainest(sections))
+
+
+def _refuse_absolute(sections: Sequence[Section], *, then: str) -> None:
+    """Raise Misfit for a path from the root of a file system.
+
+    Plain diffs of two folders have such, of which a part is in the tree; git writes none.
+    """
+    for name in (name for one in sections for name in _names(one)):
+        if name.startswith("/"):
+            raise Misfit(Reason.UNSAFE, f"{name}: an absolute path, outside the tree", then=then)
 
 
 def _names(section: Section) -> list[str]:
@@ -182,7 +195,7 @@ def _missing(sections: Sequence[Section], tree: Collection[str], level: Level) -
             name = next(iter(section.renamed or ()), section.old) or section.new or ""
             strip = max(0, level.strip - bool(section.renamed))
             path = Level(strip=strip, folder=level.folder).path(name)
-            if path is None or ".." in name.split("/") or (name.startswith("/") and not tree):
+            if path is None or ".." in name.split("/"):
                 return Misfit(Reason.UNSAFE, f"{name}: outside the tree")
             lacking.append(path)
     named = ", ".join(lacking or [name for one in sections for name in _names(one)][:1])

@@ -22,7 +22,7 @@ def patches(
         return ()
     listed = store.run("log", "--reverse", "--format=%s", f"{base}..{commits[-1]}")
     names: list[str] = []
-    for title in listed.decode(errors="replace").splitlines():
+    for title in listed.decode(errors="replace").split("\n")[:-1]:
         names.append(export.new_name(title, [*names, *(one.name for one in known)]))
     fresh = export.patches(store, base, commits, names)
     was = match(known, fresh)

@@ -12,6 +12,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 from tomlkit.exceptions import ParseError, TOMLKitError
 
+from scripts import files
 from scripts.errors import LockError, raise_all
 from scripts.git import CommitId
 
@@ -62,13 +63,9 @@ class Lock:
 
 def load(path: Path) -> Lock:
     """Read a lock file. Raises LockError."""
-    try:
-        text = path.read_bytes().decode()
-    except FileNotFoundError as error:
-        raise LockError(f"{path} does not exist", then=f"git checkout -- {path.name}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise LockError(f"{path} cannot be read: {error}") from error
-    return parse(text, where=path.name)
+    if not path.exists():
+        raise LockError(f"{path} does not exist", then=f"git checkout -- {path.name}")
+    return parse(files.text(path, LockError), where=path.name)
 
 
 def parse(text: str, *, where: str = "upstream.lock") -> Lock:
@@ -282,7 +279,7 @@ def _lines(text: str) -> dict[str, int]:
     lines: dict[str, int] = {}
     seen: dict[str, int] = {}
     table = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if array := re.match(r"\s*\[\[\s*([^]]+?)\s*\]\]", line):
             name = array[1]
             lines.setdefault(name, number)

@@ -9,6 +9,7 @@ class Reason(StrEnum):
     UNREADABLE = "no patch"
     CORRUPT = "corrupt"
     UNSAFE = "unsafe path"
+    FOLDER = "file and folder"
     LEVEL = "strip level"
     MISSING = "not in the tree"
     RELEASE = "another release"

@@ -155,8 +155,8 @@ def at_hand(
 def _pins(lock: Lock, store: Repository) -> Iterator[Release]:
     rows = store.run(
         "for-each-ref", "--format=%(objectname) %(committerdate:short) %(subject)", "refs/pins"
-    ).decode()
-    for row in rows.splitlines():
+    ).decode(errors="replace")
+    for row in rows.split("\n")[:-1]:
         commit, day, title = row.split(" ", 2)
         found = _AS_WHEELS.fullmatch(title)
         name = found[1] if found else f"commit {commit[:12]} of {day}"

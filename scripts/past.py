@@ -134,7 +134,8 @@ class Past:
         if self.clone.resolve(self.lock.commit):
             tips.append(self.lock.commit)
         shape = ("--format=%x00%H%x09%cs%x09%s", "--raw", "--no-abbrev", "--no-renames")
-        said = self.clone.run("-c", "log.showRoot=false", "log", *shape, *tips, "--", *paths)
+        plainly = ("-c", "log.showRoot=false", "--literal-pathspecs")
+        said = self.clone.run(*plainly, "log", *shape, *tips, "--", *paths)
         return _parsed(said)
 
     def _last(self, steps: Sequence[Step]) -> Step:

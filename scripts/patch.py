@@ -1,22 +1,22 @@
 """A patch of the series: one commit, as git format-patch writes it."""
 
-import email.header
-import email.parser
-import email.policy
-import email.utils
 import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import diff
+from scripts import diff, header
 from scripts.diff import FileChange
 from scripts.errors import SeriesError
+from scripts.header import Unreadable
 
 STATUSES = ("Pending", "Submitted", "Backport", "Inappropriate")
 _EXPORT = "git format-patch --zero-commit --full-index --no-signature --no-stat -N -k --no-renames"
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z-]*): (.+)")
-_STAT = re.compile(rb"\n---\n(?: .*\n|\n)*\Z")
+_STAT = re.compile(
+    rb"\n---\n(?:(?P<note>(?:(?!---\n).*\n)*?)\n*(?: [^\n]* \|  *(?:\d|Bin)[^\n]*\n)+"
+    rb" \d+ files? changed[^\n]*\n(?: (?:create|delete|mode|rename|copy|rewrite) [^\n]*\n)*)?\n*\Z"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +49,16 @@ class Patch:
         return hashlib.sha256(self.content).hexdigest()
 
     def trailers(self, key: str) -> tuple[str, ...]:
-        """The values of the trailers `key:` in the message's last paragraph, in order."""
-        last = self.message.decode(errors="replace").rstrip().rpartition("\n\n")[2]
-        found = (_TRAILER.fullmatch(line) for line in last.splitlines())
-        return tuple(pair[2] for pair in found if pair and pair[1] == key)
+        """The values of the trailers `key:` in the message's last paragraph, in order.
+
+        Where that has none, the last paragraph above a line of three dashes is meant.
+        """
+        said = self.message.decode(errors="replace").rstrip()
+        for part in (said, said.rpartition("\n---\n")[0].rstrip()):
+            rows = (_TRAILER.fullmatch(line) for line in part.rpartition("\n\n")[2].split("\n"))
+            if found := [row for row in rows if row]:
+                return tuple(row[2] for row in found if row[1] == key)
+        return ()
 
 
 def load(path: Path) -> Patch:
@@ -67,34 +73,38 @@ def load(path: Path) -> Patch:
 def parse(content: bytes, *, name: str) -> Patch:
     """The patch in `content`. Raises SeriesError.
 
-    Lines of the message that begin with `>From ` lose their `>` (mboxrd, RFC 4155's variant).
+    Lines of the message that begin with `>From ` lose their `>` (mboxrd, RFC 4155's variant). A
+    diffstat is no part of it; a note below its `---`, which git am would drop, stays in it.
     """
-    header, blank, rest = content.partition(b"\n\n")
-    if not header.startswith(b"From ") or not blank:
+    head, blank, rest = content.partition(b"\n\n")
+    if not head.startswith(b"From ") or not blank:
         raise SeriesError(f"{name}: not a patch of git format-patch", then=f"{_EXPORT} -1 COMMIT")
     found = diff.FIRST.search(b"\n" + rest)
     start = found.start() - 1 if found else len(rest)
-    body = _STAT.sub(b"\n", b"\n" + rest[:start])[1:]
+    body = _STAT.sub(_note, b"\n" + rest[:start])[1:]
     body = re.sub(rb"^>(?=>*From )", b"", body, flags=re.MULTILINE).strip(b"\n")
-    fields = email.parser.BytesParser(policy=email.policy.compat32).parsebytes(
-        header.partition(b"\n")[2] + b"\n\n", headersonly=True
-    )
-    author, address = email.utils.parseaddr(_decode(str(fields.get("From", ""))))
-    subject = _decode(str(fields.get("Subject", ""))).strip()
-    if not address or not subject:
+    fields = header.fields(head.partition(b"\n")[2])
+    try:
+        author, address = header.author(fields.get("from", ""))
+        date = header.date(fields.get("date", ""))
+        message = header.text(fields.get("subject", "")).encode(errors="surrogateescape") + b"\n"
+        changes = diff.parse(rest[start:])
+    except (Unreadable, diff.Malformed) as error:
+        raise SeriesError(f"{name}: {error}", then=f"{_EXPORT} -1 COMMIT") from error
+    if not address or not message.strip():
         raise SeriesError(f"{name}: no From or no Subject header", then=f"{_EXPORT} -1 COMMIT")
-    message = subject.encode(errors="surrogateescape") + b"\n"
     if body:
         message += b"\n" + body + b"\n"
-    try:
-        changes = diff.parse(rest[start:])
-    except diff.Malformed as error:
-        raise SeriesError(f"{name}: {error}", then=f"{_EXPORT} -1 COMMIT") from error
+    if b"\0" in message:
+        raise SeriesError(
+            f"{name}: a NUL is in its message, which no commit can hold",
+            then="take it out of the file",
+        )
     patch = Patch(
         name=name,
         author=author,
         email=address,
-        date=_date(str(fields.get("Date", "")), name),
+        date=date,
         message=message,
         diff=rest[start:],
         changes=changes,
@@ -104,28 +114,10 @@ def parse(content: bytes, *, name: str) -> Patch:
     return patch
 
 
-def _decode(value: str) -> str:
-    """Unfold a header and decode its encoded words (RFC 2047)."""
-    unfolded = re.sub(r"\r?\n(?=[ \t])", "", value)
-    return str(email.header.make_header(email.header.decode_header(unfolded)))
-
-
-def _date(value: str, name: str) -> str:
-    found = date(value)
-    if found is None:
-        raise SeriesError(f"{name}: no Date header, or none that can be read: {value!r}")
-    return found
-
-
-def date(value: str) -> str | None:
-    """A mail's date (RFC 5322) as git stores it, "seconds zone"; None where it cannot be read."""
-    parsed = email.utils.parsedate_tz(value)
-    if parsed is None:
-        return None
-    zone = parsed[9] or 0
-    hours, minutes = divmod(abs(zone) // 60, 60)
-    sign = "-" if zone < 0 else "+"
-    return f"{email.utils.mktime_tz(parsed)} {sign}{hours:02}{minutes:02}"
+def _note(tail: re.Match[bytes]) -> bytes:
+    """What stands between a message's `---` and the diffstat, with that line."""
+    note = tail["note"] or b""
+    return b"\n---\n" + note if note.strip() else b"\n"
 
 
 def _check_trailers(patch: Patch) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from scripts import files, origin, source
+from scripts import files, origin, place, source
 from scripts.diff import FileChange
 from scripts.errors import ApplyError, CommandFailed
 from scripts.git import IDENTITY, BlobId, CommitId, Entry, Repository, Tree
@@ -273,7 +273,7 @@ def _refuse_links(change: FileChange, tree: Tree, where: str) -> None:
 def _first_misfit(change: FileChange, entry: Entry, store: Repository) -> str:
     """The first hunk whose lines are not where it expects them, as text for a message."""
     try:
-        lines = store.objects().read(entry.blob).splitlines(keepends=True)
+        lines = place.lines(store.objects().read(entry.blob))
     except KeyError:
         return ""
     for number, hunk in enumerate(change.hunks(), 1):

@@ -1,6 +1,7 @@
 """upstream.lock rewritten for another commit: comments, order and foreign spelling stay."""
 
 import copy
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -15,8 +16,8 @@ from scripts.lock import Lock, ReleaseWheel
 def rewrite(text: str, new: Lock) -> str:
     """The lock file `text` with the values of `new`; lock.parse() of it is `new`.
 
-    A value that stays is not touched, nor is the comment behind one that changes. Raises LockError
-    where `text` is no lock file.
+    A value that stays is not touched, nor are line ends, nor the comment behind one that changes.
+    Raises LockError where `text` is no lock file.
     """
     old = lock.parse(text)
     document = tomlkit.parse(text)
@@ -41,7 +42,8 @@ def rewrite(text: str, new: Lock) -> str:
             "upstream.lock is spelled in a way that cannot be rewritten",
             then="give [upstream], [upstream.vcs] and [[upstream.wheels]] headers of their own",
         )
-    return written
+    whole = "\n" in text and not re.search(r"(?<!\r)\n", text)
+    return re.sub(r"\r?\n", "\r\n", written) if whole else written
 
 
 def _set(table: Table, key: str, value: object) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import patch
+from scripts import files, patch
 from scripts.errors import SeriesError, raise_all
 from scripts.patch import Patch
 
@@ -22,6 +22,7 @@ class Series:
         names = [patch.name for patch in self.patches]
         twice = sorted({name for name in names if names.count(name) > 1})
         raise_all(SeriesError, [f"series lists {name} twice" for name in twice])
+        _refuse_shared_numbers(names)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -34,7 +35,7 @@ def parse(text: str, *, where: str = "patchset/series") -> tuple[str, ...]:
     """The file names that a series file lists, in order. Raises SeriesError."""
     names: list[str] = []
     findings: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         name = line.partition("#")[0].strip()
         if not name:
             continue
@@ -44,7 +45,24 @@ def parse(text: str, *, where: str = "patchset/series") -> tuple[str, ...]:
             findings.append(f"{where}:{number}: {name} is listed twice")
         names.append(name)
     raise_all(SeriesError, findings)
+    _refuse_shared_numbers(names)
     return tuple(names)
+
+
+def _refuse_shared_numbers(names: Sequence[str]) -> None:
+    """Raise SeriesError where two patches have one number, by which verbs take them."""
+    first: dict[str, str] = {}
+    free = max((int(name[:4]) for name in names), default=0) + 1
+    findings, moves = [], []
+    for name in names:
+        other = first.setdefault(name[:4], name)
+        if other != name:
+            findings.append(f"{other} and {name} have one number, by which verbs know a patch")
+            moves.append(f"git mv patchset/{name} patchset/{free:04}{name[4:]}")
+            free += 1
+    raise_all(
+        SeriesError, findings, then=f"{'; '.join(moves)}; and the same name in patchset/series"
+    )
 
 
 def format(names: Sequence[str]) -> str:
@@ -55,12 +73,9 @@ def format(names: Sequence[str]) -> str:
 def load(folder: Path) -> Series:
     """The series in `folder`. Raises SeriesError that lists everything wrong with it."""
     order = folder / "series"
-    try:
-        names = parse(order.read_bytes().decode())
-    except FileNotFoundError as error:
-        raise SeriesError(f"{order} does not exist") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise SeriesError(f"{order} cannot be read: {error}") from error
+    if not order.exists():
+        raise SeriesError(f"{order} does not exist")
+    names = parse(files.text(order, SeriesError))
     present = {path.name for path in folder.glob("*.patch")}
     findings = [
         f"series lists {name}, which is not in {folder.name}/"

@@ -104,7 +104,7 @@ def _fork(store: Repository, old: Base, new: Base) -> CommitId | None:
 def _listed(store: Repository, revisions: str, paths: Sequence[str]) -> list[list[str]]:
     shape = "--format=%H%x00%P%x00%ct%x00%s"
     said = store.run("log", "--first-parent", "--no-show-signature", shape, revisions, "--", *paths)
-    return [row.split("\0") for row in said.decode(errors="replace").splitlines()]
+    return [row.split("\0") for row in said.decode(errors="replace").split("\n")[:-1]]
 
 
 def _step(row: list[str], *, undone: bool) -> Step:

@@ -10,10 +10,11 @@ import pytest
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 FLOORS = [
-    ["errors", "capability", "case", "changelog", "recorder", "probe", "symbol", "hunk"],
+    ["errors", "capability", "case", "recorder", "probe", "symbol", "hunk", "header"],
     ["proc", "files", "workspace", "report", "bindings", "outcome", "misfit", "place"],
     [
         "git",
+        "changelog",
         "edition",
         "chain",
         "gate",

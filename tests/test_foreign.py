@@ -44,6 +44,9 @@ def sections(text: bytes) -> tuple[Section, ...]:
         (b"diff --git a/x b/x\nBinary files a/x and b/x differ\n", 2, "--binary"),
         (b"--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", 1, "both names"),
         (b"--- a/x\n+++ b/x\n@@ -1,0 +1,0 @@\n", 3, "no lines"),
+        (GOOD.replace(b"-1,3", b"-1," + b"3" * 5000), 3, "head of a hunk"),
+        (GOOD.replace(b"b/x", b"b/x\0"), 1, "a NUL is in the name"),
+        (b'--- /dev/null\n+++ "b/x\\000"\n@@ -0,0 +1 @@\n+a\n', 1, "a NUL is in the name"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(text: bytes, line: int, what: str) -> None:
@@ -95,6 +98,7 @@ def test_a_line_that_ends_in_no_newline_of_ours_stays_whole() -> None:
         (b"--- a/x\t1970-01-01 01:00:00.000000000 +0100\n+++ b/x\t2024\n", None, "b/x"),
         (b"--- a/x\t2024\n+++ b/x\t1969-12-31 19:00:00 -0500\n", "a/x", None),
         (b"--- /dev/null\n+++ b/x y.py\n", None, "b/x y.py"),
+        (b"--- a/x\t9999-99-99 99:99:99 +0000\n+++ b/x\t1970-01-01 +9999\n", "a/x", "b/x"),
         (b'--- "a/\\303\\274.py"\n+++ "b/\\303\\274.py"\n', "a/ü.py", "b/ü.py"),
     ],
 )

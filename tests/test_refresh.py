@@ -53,6 +53,15 @@ def test_every_kind_of_change_comes_back(project: Project, what: str) -> None:
     round_trip(project)
 
 
+def test_a_note_below_the_trailers_comes_back(project: Project) -> None:
+    noted = project.add_patch({GATE: b"x = 1\n"}, "noted", f"{TRAILERS}---\n note\n")
+    round_trip(project)
+    assert b"\n---\n note\n\ndiff --git " in noted.read_bytes()
+    (made,) = applied(project).commits
+    store = applied(project).base.store
+    assert store.run("log", "-1", "--format=%B", made).endswith(b"\n---\n note\n\n")
+
+
 def test_modes_and_links_come_back(project: Project) -> None:
     before = git(project.upstream.repo, "rev-parse", "HEAD")
     (project.upstream.repo / GATE).chmod(0o755)

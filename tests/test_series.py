@@ -10,7 +10,8 @@ from scripts.series import Series
 from tests.upstream import TRAILERS, Project
 
 NAMES = st.lists(
-    st.from_regex(r"[0-9]{4}-[A-Za-z0-9._-]{1,20}\.patch", fullmatch=True), unique=True
+    st.from_regex(r"[0-9]{4}-[A-Za-z0-9._-]{1,20}\.patch", fullmatch=True),
+    unique_by=lambda name: name[:4],
 )
 
 
@@ -26,6 +27,33 @@ def test_comments_and_blank_lines() -> None:
 def test_a_patch_listed_twice() -> None:
     with pytest.raises(SeriesError, match=r"series:2: 0001-a\.patch is listed twice"):
         series.parse("0001-a.patch\n0001-a.patch\n")
+
+
+def test_two_patches_of_one_number() -> None:
+    said = (
+        "0001-a.patch and 0001-b.patch have one number, by which verbs know a patch\n"
+        "  next: git mv patchset/0001-b.patch patchset/0008-b.patch; "
+        "and the same name in patchset/series"
+    )
+    with pytest.raises(SeriesError) as caught:
+        series.parse("0001-a.patch\n0007-c.patch\n0001-b.patch\n")
+    assert str(caught.value) == said
+    one, seven, other = (
+        patch.parse(text(), name=name) for name in ("0001-a.patch", "0007-c.patch", "0001-b.patch")
+    )
+    with pytest.raises(SeriesError) as caught:
+        Series(patches=(one, seven, other))
+    assert str(caught.value) == said
+
+
+def test_numbers_that_two_patches_share_are_told_by_every_verb(patched_project: Project) -> None:
+    _, second = sorted(patched_project.patchset.glob("*.patch"))
+    twin = second.rename(second.with_name(f"0001{second.name[4:]}"))
+    order = patched_project.patchset / "series"
+    order.write_text(order.read_text().replace(second.name, twin.name))
+    done = patched_project.scripts("apply")
+    assert done.returncode == 4
+    assert f"git mv patchset/{twin.name} patchset/0002{twin.name[4:]}" in done.stderr
 
 
 def test_a_series_never_holds_a_patch_twice() -> None:
@@ -101,6 +129,7 @@ def test_headers() -> None:
         (text(path="../a.py"), "outside the tree"),
         (text(path="/etc/a.py"), "outside the tree"),
         (text(path="x/../../a.py"), "outside the tree"),
+        (text(path="x\0y.py"), "a NUL is in it"),
         (text(path=".git/hooks/post-checkout"), "inside git's own folder"),
         (text(path="x/.GIT/config"), "inside git's own folder"),
         (text(path="x/git~1/config"), "inside git's own folder"),
@@ -123,6 +152,33 @@ def test_a_diffstat_is_no_part_of_the_message() -> None:
     stat = "---\n a.py | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)\n"
     plain = patch.parse(text(), name="0001-a.patch")
     assert patch.parse(text(body=TRAILERS + stat), name="0001-a.patch").message == plain.message
+
+
+STAT = (
+    " a.py | 2 +-\n b.bin | Bin 0 -> 768 bytes\n 2 files changed, 1 insertion(+), 1 deletion(-)\n"
+    " create mode 100644 b.bin\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("tail", "kept"),
+    [
+        ("---\n", ""),
+        (f"---\n{STAT}", ""),
+        (f"---\n\n{STAT}\n", ""),
+        ("---\n note\n", "---\n note\n"),
+        ("---\n note | 2\n other\n", "---\n note | 2\n other\n"),
+        (f"---\nnote\n\nmore\n\n{STAT}", "---\nnote\n\nmore\n"),
+        (f"---\n note\n{STAT}", "---\n note\n"),
+        (f"---\n{STAT} note\n", f"---\n{STAT} note\n"),
+        (f"---\na\n---\n{STAT}", "---\na\n"),
+    ],
+)
+def test_a_note_below_three_dashes_is_kept(tail: str, kept: str) -> None:
+    plain = patch.parse(text(), name="0001-a.patch")
+    noted = patch.parse(text(body=TRAILERS + tail), name="0001-a.patch")
+    assert noted.message.decode() == plain.message.decode() + kept
+    assert noted.trailers("Drop-When") == ("upstream has it",)
 
 
 def test_every_malformed_patch_is_told(patched_project: Project) -> None:

@@ -5,7 +5,6 @@ code 0: all are in, or would be; 1: some were left out.
 """
 
 import argparse
-import email.utils
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from rich.text import Text
 from scripts import (
     adopt,
     given,
+    header,
     lock,
     origin,
     patched,
@@ -29,6 +29,7 @@ from scripts.adopt import Answer
 from scripts.errors import TreeError, UsageError
 from scripts.git import Repository
 from scripts.given import Terms
+from scripts.header import Unreadable
 from scripts.level import Level
 from scripts.misfit import Reason
 from scripts.patch import STATUSES, Patch
@@ -117,8 +118,11 @@ def clone(arguments: argparse.Namespace, workspace: Workspace) -> Repository | N
 def _terms(arguments: argparse.Namespace) -> Terms:
     author = None
     if arguments.author is not None:
-        author = email.utils.parseaddr(arguments.author)
-        if not all(author):
+        try:
+            author = header.author(arguments.author)
+        except Unreadable as error:
+            raise UsageError(f"--author: {error}") from error
+        if not author[1] or author[0] == author[1]:
             raise UsageError(f"--author {arguments.author!r} is not of the form Name <address>")
     if arguments.status is not None and arguments.status.split(" ")[0] not in STATUSES:
         raise UsageError(f"--status begins with one of {', '.join(STATUSES)}")

@@ -4,7 +4,8 @@ import argparse
 
 from rich.text import Text
 
-from scripts import lock, pin, relock, swap, target
+from scripts import files, lock, pin, relock, swap, target
+from scripts.errors import LockError
 from scripts.report import Outcome
 from scripts.workspace import Workspace
 
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         data: dict[str, object] = {"compared": compared, "commit": whole.commit}
         line = f"{compared} files of the release wheel are those of commit {whole.commit}"
         if whole != pinned:
-            text = relock.rewrite(workspace.lock.read_text(), whole)
+            text = relock.rewrite(files.text(workspace.lock, LockError), whole)
             swap.replace({workspace.lock.name: text.encode()}, workspace)
             line += ", which upstream.lock knows from now on"
     else:
