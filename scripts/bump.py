@@ -25,7 +25,7 @@ from scripts import (
     swap,
     worktree,
 )
-from scripts.errors import Error, TreeError, UsageError
+from scripts.errors import Error, GateError, LockError, TreeError, UsageError
 from scripts.judgement import Answers, Judgement, judge
 from scripts.lock import UNKNOWN, Lock
 from scripts.patched import Patched
@@ -183,7 +183,7 @@ def abort(workspace: Workspace) -> None:
 def _put_back(gates: str, workspace: Workspace) -> None:
     """Let gates.toml be what it was; decisions that were written there meanwhile are kept aside."""
     place = workspace.root / contents.GATES
-    if place.read_text(encoding="utf-8") != gates:
+    if files.text(place, GateError) != gates:
         aside = workspace.build / "gates.toml"
         files.write(aside, place.read_bytes())
         workspace.say(
@@ -247,7 +247,7 @@ def _hand_over(judgement: Judgement, job: Job) -> Bump:
 
 def _pending(judgement: Judgement, job: Job) -> Pending:
     workspace = job.workspace
-    text = workspace.lock.read_text(encoding="utf-8")
+    text = files.text(workspace.lock, LockError)
     return Pending(
         old=relock.rewrite(text, job.old),
         new=relock.rewrite(text, job.new),
@@ -257,7 +257,7 @@ def _pending(judgement: Judgement, job: Job) -> Pending:
         conflicts=judgement.conflicts,
         tree=workspace.tree.exists(),
         files=pending.blobs(workspace),
-        gates=(workspace.root / contents.GATES).read_text(encoding="utf-8"),
+        gates=files.text(workspace.root / contents.GATES, GateError),
     )
 
 

@@ -1,6 +1,7 @@
 """What a bump writes: each file of the checkout that it changes, whole."""
 
-from scripts import changelog, export, pending, ratchet, relock
+from scripts import changelog, export, files, pending, ratchet, relock
+from scripts.errors import LockError, SeriesError
 from scripts.judgement import Judgement
 from scripts.rebase import Fate
 from scripts.workspace import Workspace
@@ -11,15 +12,15 @@ GATES = "patchset/gates.toml"
 def of(judgement: Judgement, workspace: Workspace) -> dict[str, bytes | None]:
     """Every file of the checkout that a bump changes, by path; None for one that goes."""
     rebased, new = judgement.rebased, judgement.new
-    order = (workspace.patchset / "series").read_text()
+    order = files.text(workspace.patchset / "series", SeriesError)
     gone = {one.before.name: None for one in rebased.carried if one.after is None}
     patches: dict[str, bytes | None] = {**gone, **export.files(rebased.series, order)}
     log = workspace.root / "CHANGELOG.md"
     lines = [f"On SGLang {new.requested_revision} ({new.commit}).", *_left(judgement)]
-    text = changelog.add(log.read_text() if log.exists() else "", new.distribution_version, lines)
+    text = changelog.add(files.text(log) if log.exists() else "", new.distribution_version, lines)
     assert judgement.record is not None
     return {f"patchset/{name}": content for name, content in patches.items()} | {
-        "upstream.lock": relock.rewrite(workspace.lock.read_text(), new).encode(),
+        "upstream.lock": relock.rewrite(files.text(workspace.lock, LockError), new).encode(),
         GATES: ratchet.format(judgement.record).encode(),
         "CHANGELOG.md": text.encode(),
         pending.PATH: None,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from scripts import export, files, lineage, patched, swap, worktree
-from scripts.errors import TreeError
+from scripts.errors import SeriesError, TreeError
 from scripts.git import CommitId
 from scripts.patched import Patched
 from scripts.series import Series
@@ -90,7 +90,7 @@ def refresh(base: Base, known: Series, workspace: Workspace) -> Refreshed:
     with files.exclusive(workspace.build):
         fresh = series(base, known, workspace)
         result = patched.apply(base, fresh, workspace)
-        order = (workspace.patchset / "series").read_text()
+        order = files.text(workspace.patchset / "series", SeriesError)
         gone = [one.name for one in known.patches if one.name not in _names(fresh)]
         contents: dict[str, bytes | None] = {**dict.fromkeys(gone), **export.files(fresh, order)}
         swap.replace({f"patchset/{name}": new for name, new in contents.items()}, workspace)
