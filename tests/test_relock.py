@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scripts import lock, relock
@@ -39,6 +39,7 @@ def moved(version: str, tags: list[str]) -> Lock:
 TAGS = [f"cp3{minor}-cp3{minor}-manylinux_2_34_x86_64" for minor in range(10, 22)]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(TAGS), unique=True), st.sampled_from(["0.5.19", "0.6.0.dev3"]))
 def test_what_is_written_is_what_is_read(tags: list[str], version: str) -> None:
     new = moved(version, tags)
