@@ -104,7 +104,11 @@ def of_refs(
 ) -> Lock:
     """As find() does, with the answer of the git host at hand."""
     commit = _commit(wanted, refs, lock)
-    when = source.commit_time(replace(lock, commit=commit), workspace)
+    asked_for = replace(lock, commit=commit, requested_revision=wanted)
+    try:
+        when = source.commit_time(asked_for, workspace)
+    except LockError as error:
+        raise UsageError(str(error.args[0]), then="give a tag, branch or commit") from error
     tagged = release(wanted)
     named = version or tagged or f"{_next(refs)}.dev{when:%Y%m%d}"
     pinned = _wheels(lock.name, named, workspace) if wheels and named == tagged else ()
