@@ -102,6 +102,18 @@ def test_a_wheel_has_one_hash_for_ever(releases: Project) -> None:
     assert "has another hash than when it was first seen" in done.stderr
 
 
+def test_where_the_page_goes(patched_project: Project, tmp_path: Path) -> None:
+    page, link = tmp_path / "page.html", tmp_path / "link"
+    page.touch()
+    link.symlink_to(page)
+    done = patched_project.scripts("matrix", "--html", str(tmp_path))
+    assert done.returncode == 2, done.stderr
+    assert f"--html {tmp_path} is a folder" in done.stderr
+    done = patched_project.scripts("matrix", "--last", "1", "--html", str(link))
+    assert link.is_symlink(), done.stderr
+    assert page.stat().st_size
+
+
 def test_all_clean_is_no_error(patched_project: Project) -> None:
     patched_project.upstream.release(RELEASES["0.5.19"], "0.5.19")
     git(patched_project.upstream.repo, "branch", "-f", "main", "v0.5.19")
