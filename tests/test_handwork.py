@@ -185,3 +185,26 @@ def test_what_could_not_begin_is_not_taken_for_resolved(stopped: Project) -> Non
     refused(stopped)
     row = git(tree(stopped), "rev-parse", "ORIG_HEAD~2")
     assert handwork.stood_at(tree(stopped)) == {row}
+
+
+def test_a_commit_that_a_person_emptied_is_not_said_to_be_upstreams(stopped: Project) -> None:
+    settle(stopped)
+    git(tree(stopped), "rebase", "--continue", GIT_EDITOR="true")
+    git(tree(stopped), "rm", "-q", FRESH)
+    git(tree(stopped), "commit", "-q", "--amend", "--no-edit", "--allow-empty")
+    finished(stopped)
+    assert [one.number for one in series.load(stopped.patchset).patches] == ["0001", "0002"]
+    assert "- Retired 0003 (fresh).\n" in (stopped.root / "CHANGELOG.md").read_text()
+
+
+def test_one_that_upstream_has_still_wants_a_yes(stopped: Project) -> None:
+    """It is empty too, but because what it brings is there already."""
+    assert stopped.scripts("bump", "--abort").returncode == 0
+    stopped.upstream.release({SIZES: THEIRS, FRESH: b"FRESH = 1\n"}, "0.5.20")
+    assert stopped.scripts("bump", "v0.5.20").returncode == 1
+    settle(stopped)
+    done = stopped.scripts("bump", "--continue", "--json")
+    assert done.returncode == 1, done.stderr
+    assert '"what": "upstream has it as it is"' in done.stdout
+    assert stopped.scripts("bump", "--continue", "--retire", "0003").returncode == 0
+    assert "(fresh): upstream has it.\n" in (stopped.root / "CHANGELOG.md").read_text()
