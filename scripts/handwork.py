@@ -221,12 +221,23 @@ def commits(tree: Path, new: Base, workspace: Workspace) -> tuple[CommitId, ...]
     below = repo.resolve(f"{listed[0]}^") if listed else head
     if below == repo.resolve(NEW):
         _refuse_markers(repo)
-    dirty = repo.run("status", "--porcelain", "-z", "--untracked-files=no").decode()
-    if dirty or below != repo.resolve(NEW) or _merges(repo):
-        what = "has changes that are not committed" if dirty else "is not one line on the new base"
-        raise TreeError(f"{tree} {what}", then="git status there; or nox -s bump -- --abort")
+    problem = _unfinished(repo)
+    if problem is None and (below != repo.resolve(NEW) or _merges(repo)):
+        problem = "is not one line on the new base"
+    if problem is not None:
+        raise TreeError(f"{tree} {problem}", then=f"git status there, put it right, and run {_ON}")
     worktree.hand_in(tree, new.store, workspace)
     return tuple(CommitId(commit) for commit in listed)
+
+
+def _unfinished(repo: Repository) -> str | None:
+    """What in a tree without a rebase is not done yet, in words; files of its own are let be."""
+    for name, what in (("rebase-apply", "git am"), ("BISECT_START", "bisection")):
+        if (repo.git_dir / name).exists():
+            return f"has an unfinished {what}"
+    said = repo.run("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
+    rows = said.decode(errors="surrogateescape").split("\0")[:-1]
+    return f"has changes that are not committed: {', '.join(rows)}" if rows else None
 
 
 def _refuse_markers(repo: Repository) -> None:

@@ -187,6 +187,23 @@ def test_what_could_not_begin_is_not_taken_for_resolved(stopped: Project) -> Non
     assert handwork.stood_at(tree(stopped)) == {row}
 
 
+def test_an_edit_after_the_end_is_named(stopped: Project) -> None:
+    settle(stopped)
+    git(tree(stopped), "rebase", "--continue", GIT_EDITOR="true")
+    (tree(stopped) / GATE).write_bytes(b"MINE = 1\n")
+    assert f"has changes that are not committed:  M {GATE}\n" in refused(stopped)
+    assert (tree(stopped) / GATE).read_bytes() == b"MINE = 1\n"
+
+
+def test_half_of_the_series_is_not_taken_for_all_of_it(stopped: Project) -> None:
+    settle(stopped)
+    git(tree(stopped), "rebase", "--continue", GIT_EDITOR="true")
+    git(tree(stopped), "bisect", "start", "HEAD", "HEAD~3")
+    assert "has an unfinished bisection" in refused(stopped)
+    git(tree(stopped), "bisect", "reset")
+    finished(stopped)
+
+
 def test_a_commit_that_a_person_emptied_is_not_said_to_be_upstreams(stopped: Project) -> None:
     settle(stopped)
     git(tree(stopped), "rebase", "--continue", GIT_EDITOR="true")
