@@ -88,8 +88,8 @@ def _set_up(repo: Repository, workspace: Workspace) -> None:
 def go_on(tree: Path, workspace: Workspace) -> Stop | None:
     """Continue a rebase in which every conflict is resolved; None where it is at its end.
 
-    Raises TreeError where one is not, where conflict markers are about to be committed, and where
-    the rebase stands still for another reason than a conflict.
+    Raises TreeError where one is not, where edits are not added or have conflict markers, and
+    where the rebase stands still for another reason than a conflict.
     """
     repo = worktree.repository(tree, workspace)
     if not _under_way(repo):
@@ -100,6 +100,12 @@ def go_on(tree: Path, workspace: Workspace) -> Stop | None:
             f"{stop.title!r} is not resolved: {', '.join(stop.unmerged)}",
             then=f"edit them in {tree}, `git add` them there, and run "
             "`nox -s bump -- --continue` (or --abort)",
+        )
+    loose = repo.run("diff", "--name-only", "-z").decode(errors="surrogateescape").split("\0")[:-1]
+    if loose:
+        raise TreeError(
+            f"edits in {tree} are in no commit, and not added to one: {', '.join(loose)}",
+            then=f"`git add` or `git restore` them there, and run {_ON}",
         )
     left = markers.staged(repo)
     if left:
@@ -130,7 +136,7 @@ def _proceed(
         try:
             repo.run(*args, settings=settings)
         except CommandFailed as error:
-            said = "\n".join(line for line in error.output.split("\n") if line[:5] != "hint:")
+            said = _plain(error.output)
         if said is None and not _under_way(repo):
             return None
         stop = _stop(repo) if _under_way(repo) else None
@@ -140,6 +146,12 @@ def _proceed(
             raise _stands_still(repo, stop, said)
         workspace.say(f"{stop.title!r} was resolved before, in the same way as now")
         args = ("rebase", "--continue")
+
+
+def _plain(said: str) -> str:
+    """What git said, without its hints and what it does to a terminal."""
+    lines = said.replace("\x1b[K", "").split("\n")
+    return "\n".join(line for line in lines if line.strip() and not line.startswith("hint:"))
 
 
 def _stands_still(repo: Repository, stop: Stop | None, said: str | None) -> TreeError:

@@ -157,7 +157,7 @@ def test_unsaved_edits_at_such_a_stop_are_told(stopped: Project) -> None:
     settle(stopped)
     refused(stopped)
     (tree(stopped) / GATE).write_bytes(b"unsaved\n")
-    assert "git add" in refused(stopped)
+    assert f"not added to one: {GATE}\n" in refused(stopped)
     assert (tree(stopped) / GATE).read_bytes() == b"unsaved\n"
 
 
