@@ -47,7 +47,7 @@ def attempt(
     with workspace.progress("look for reasons"):
         run.look_up()
         reasons = run.reasons()
-    told = [replace(one, misfit=reasons.get(one.given.label, one.misfit)) for one in answers]
+    told = [replace(one, misfit=reasons.get(id(one.given), one.misfit)) for one in answers]
     return _exported(below, told)
 
 
@@ -180,16 +180,16 @@ class _Run:
     def _contents(self, tree: Tree) -> dict[str, bytes]:
         return dict(self._store.contents(tree.items()))
 
-    def reasons(self) -> dict[str, Misfit]:
-        """The reason behind each misfit, by the label of its patch."""
-        found: dict[str, Misfit] = {}
+    def reasons(self) -> dict[int, Misfit]:
+        """The reason behind each misfit, by the id() of what was given: two may be alike."""
+        found: dict[int, Misfit] = {}
         lost: list[_Failed] = []
         for failed in self._failed:
             reason = self._reason(failed)
             if reason.reason not in THERE:
                 reason = _below(failed, lost) or reason
                 lost.append(failed)
-            found[failed.given.label] = reason
+            found[id(failed.given)] = reason
         return found
 
     def look_up(self) -> None:

@@ -1,9 +1,18 @@
 """The upstream.lock that the series was made for, where the one at hand was edited since."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from scripts import lock, patched, proc, source
-from scripts.errors import ApplyError, CommandFailed, LockError, UsageError
+from scripts.errors import (
+    ApplyError,
+    CommandFailed,
+    FetchError,
+    LockError,
+    SourceError,
+    UsageError,
+    raise_all,
+)
 from scripts.git import connected
 from scripts.lock import Lock
 from scripts.series import Series
@@ -16,21 +25,45 @@ _AS_FAR_BACK = 50  # commits that changed upstream.lock
 def find(series: Series, workspace: Workspace, route: Route) -> Lock:
     """The newest committed upstream.lock, on whose source `series` applies.
 
-    Raises UsageError where there is none.
+    One whose source cannot be had is passed over, and told. Raises UsageError where there is none,
+    and SourceError where it may be one of those.
     """
     present = lock.load(workspace.lock)
+    lost = []
+    reach = workspace
     for former in _committed(workspace):
         if former.commit == present.commit and former.version == present.version:
             continue
         try:
-            patched.apply(source.obtain(former, workspace, route), series, workspace)
+            patched.apply(source.obtain(former, reach, route), series, workspace)
         except ApplyError:
             continue
+        except (SourceError, FetchError, LockError) as error:
+            lost.append(f"{former.requested_revision} ({former.commit}): {error.args[0]}")
+            if not _answers(former, reach):
+                reach = replace(workspace, offline=True)  # the cache may have an older one
+            continue
+        for line in lost:
+            workspace.say(f"a former upstream.lock was passed over: {line}")
         return former
+    raise_all(
+        SourceError,
+        lost,
+        then="bring upstream's commit back, or git checkout -- upstream.lock, and "
+        "nox -s bump -- REVISION",
+    )
     raise UsageError(
         "no upstream.lock in this repository's history is one that the series applies to",
         then="git checkout -- upstream.lock, and nox -s bump -- REVISION",
     )
+
+
+def _answers(former: Lock, workspace: Workspace) -> bool:
+    """Whether the git host can be asked at all."""
+    try:
+        return not workspace.offline and bool(source.list_remote(former, workspace, "HEAD"))
+    except CommandFailed:
+        return False
 
 
 def _committed(workspace: Workspace) -> Iterator[Lock]:

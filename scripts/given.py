@@ -37,7 +37,11 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """A patch that was handed in: its file's name, with its number where that holds several."""
+    """A patch that was handed in.
+
+    `label` is its file's name, or the path where others have that name too, with its number where
+    the file holds several.
+    """
 
     label: str
     letter: Letter | None
@@ -48,19 +52,23 @@ class Given:
 
 def read(paths: Sequence[Path], store: Repository) -> tuple[Given, ...]:
     """The patches in these files, in order; what is none is told in its place."""
-    return tuple(one for path in paths for one in _read(path, store))
+    names = [path.name for path in paths]
+    told = [path.name if names.count(path.name) == 1 else str(path) for path in paths]
+    return tuple(
+        one for path, name in zip(paths, told, strict=True) for one in _read(path, name, store)
+    )
 
 
-def _read(path: Path, store: Repository) -> Iterator[Given]:
+def _read(path: Path, name: str, store: Repository) -> Iterator[Given]:
     try:
         content = _content(path)
         letters = letter.read(content, store)
     except Misfit as misfit:
-        yield Given(label=path.name or str(path), letter=None, sections=(), misfit=misfit)
+        yield Given(label=name or str(path), letter=None, sections=(), misfit=misfit)
         return
     several = len(letters) > 1
     for number, one in enumerate(letters, 1):
-        label = f"{path.name}#{number}" if several else path.name
+        label = f"{name}#{number}" if several else name
         if one.problem:
             wrong = Misfit(Reason.MESSAGE, one.problem, then="put that right in the file's headers")
             yield Given(label=label, letter=one, sections=(), misfit=wrong)
@@ -135,7 +143,7 @@ def message(given: Given, terms: Terms) -> bytes:
     """The message of an adopted patch, with the trailers that the series asks for."""
     said = given.letter
     assert said is not None
-    title = " ".join(said.title.split()) or _from_name(given.label)
+    title = " ".join(said.title.split()) or _from_name(Path(given.label).name)
     paragraphs = said.body.replace("\0", "").rstrip().split("\n\n")
     last = paragraphs[-1].split("\n")
     rows = list(last) if all(_TRAILER.fullmatch(row) for row in last) else []
@@ -154,11 +162,11 @@ def message(given: Given, terms: Terms) -> bytes:
     return f"{body}\n".encode(errors="surrogateescape")
 
 
-def _from_name(label: str) -> str:
-    stem = re.sub(r"(\.(patch|diff|txt|eml|mbox))*(#\d+)?$", "", label, flags=re.IGNORECASE)
+def _from_name(name: str) -> str:
+    stem = re.sub(r"(\.(patch|diff|txt|eml|mbox))*(#\d+)?$", "", name, flags=re.IGNORECASE)
     words = re.sub(r"^v?\d+[-_.]", "", stem)
     title = re.sub(r"[-_\s]+", " ", words).strip()
-    return title if re.search("[^\\W\\d]", title) else f"adopted from {label}"
+    return title if re.search("[^\\W\\d]", title) else f"adopted from {name}"
 
 
 def unproved(patches: Sequence[Patch]) -> tuple[Patch, ...]:

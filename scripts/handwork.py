@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import files, source, worktree
-from scripts.errors import CommandFailed, TreeError
+from scripts import files, markers, source, worktree
+from scripts.errors import CommandFailed, TreeError, raise_all
 from scripts.git import CommitId, Repository
 from scripts.patched import Patched
 from scripts.source import Base
@@ -19,6 +19,9 @@ from scripts.workspace import Workspace
 
 NEW = "refs/sglang-sm120/new"
 _STOOD = "sglang-sm120-stood-at"
+_REMEMBERED = "using previous resolution"  # git's words where rerere(1) has settled a file
+_EXECUTED = "execution failed"  # and where a command of the todo list ended with an error
+_ON = "nox -s bump -- --continue (or --abort)"
 _SETTINGS = {
     "merge.conflictStyle": "diff3",
     "rerere.enabled": "true",
@@ -33,9 +36,11 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Where a rebase stands still: the commit that is being applied, and the files to resolve."""
+    """Where a rebase stands still: the title of the commit that is due, and the files to resolve.
 
-    commit: CommitId
+    Between two commits the title is the line of git's todo list.
+    """
+
     title: str
     unmerged: tuple[str, ...]
 
@@ -62,12 +67,12 @@ def start(
             todo.writelines(rows or ["noop\n"])
             todo.flush()
             options = ("--interactive", "--empty=keep", "--no-autosquash", "--no-autostash")
-            _git(
+            return _proceed(
                 repo,
+                workspace,
                 *("rebase", "--quiet", *options, "--onto", NEW, worktree.BASE, worktree.BRANCH),
                 sequence_editor=shlex.join(["cp", todo.name]),
             )
-        return _as_far_as_it_goes(made, workspace)
 
 
 def _set_up(repo: Repository, workspace: Workspace) -> None:
@@ -83,22 +88,32 @@ def _set_up(repo: Repository, workspace: Workspace) -> None:
 def go_on(tree: Path, workspace: Workspace) -> Stop | None:
     """Continue a rebase in which every conflict is resolved; None where it is at its end.
 
-    Raises TreeError where one is not, or where conflict markers were left.
+    Raises TreeError where one is not, where edits are not added or have conflict markers, and
+    where the rebase stands still for another reason than a conflict.
     """
-    stop = _stop(tree, workspace)
-    if stop is not None and stop.unmerged:
+    repo = worktree.repository(tree, workspace)
+    if not _under_way(repo):
+        return None
+    stop = _stop(repo)
+    if stop.unmerged:
         raise TreeError(
             f"{stop.title!r} is not resolved: {', '.join(stop.unmerged)}",
             then=f"edit them in {tree}, `git add` them there, and run "
             "`nox -s bump -- --continue` (or --abort)",
         )
-    if stop is not None:
-        refuse_markers(tree, workspace)
-        _git(worktree.repository(tree, workspace), "rebase", "--continue")
-        stop = _as_far_as_it_goes(tree, workspace)
-    if stop is None:
-        refuse_markers(tree, workspace)
-    return stop
+    loose = repo.run("diff", "--name-only", "-z").decode(errors="surrogateescape").split("\0")[:-1]
+    if loose:
+        raise TreeError(
+            f"edits in {tree} are in no commit, and not added to one: {', '.join(loose)}",
+            then=f"`git add` or `git restore` them there, and run {_ON}",
+        )
+    left = markers.staged(repo)
+    if left:
+        raise TreeError(
+            f"conflict markers were left for {stop.title!r}: {', '.join(left)}",
+            then=f"take them out in {tree}, `git add` the files there, and run {_ON}",
+        )
+    return _proceed(repo, workspace, "rebase", "--continue")
 
 
 def is_ours(tree: Path, workspace: Workspace) -> bool:
@@ -108,57 +123,94 @@ def is_ours(tree: Path, workspace: Workspace) -> bool:
     return worktree.repository(tree, workspace).resolve(NEW) is not None
 
 
-def refuse_markers(tree: Path, workspace: Workspace) -> None:
-    """Raise TreeError where a file that differs from the new base holds conflict markers."""
-    repo = worktree.repository(tree, workspace)
-    said = repo.run("diff", "--check", "--cached", NEW, accept=(0, 2)).decode(errors="replace")
-    found = [line for line in said.splitlines() if "leftover conflict marker" in line]
-    if found:
-        raise TreeError(
-            f"conflict markers were left: {', '.join(found)}",
-            then="take them out, commit (git commit --amend), and run this again",
-        )
+def _proceed(
+    repo: Repository, workspace: Workspace, *args: str, sequence_editor: str = "true"
+) -> Stop | None:
+    """Run git rebase, and on as long as what was remembered resolves every conflict.
 
-
-def _as_far_as_it_goes(tree: Path, workspace: Workspace) -> Stop | None:
-    """Go on as long as what was remembered resolves every conflict."""
-    repo = worktree.repository(tree, workspace)
-    seen: set[CommitId] = set()
-    while (stop := _stop(tree, workspace)) and not stop.unmerged:
-        if stop.commit in seen:
-            break
-        seen.add(stop.commit)
-        workspace.say(f"{stop.title!r} was resolved before, in the same way as now")
-        _git(repo, "rebase", "--continue")
-    return stop
-
-
-def _git(repo: Repository, *args: str, sequence_editor: str = "true") -> None:
-    """Run git rebase, which exits with 1 where it stops for a person."""
+    None where it is at its end. Raises TreeError where it stands still for anything but a conflict.
+    """
     settings = {"GIT_EDITOR": "true", "GIT_SEQUENCE_EDITOR": sequence_editor}
-    try:
-        repo.run(*args, settings=settings, accept=(0, 1))
-    except CommandFailed as error:
-        raise TreeError(
-            f"git rebase failed in {repo.work_tree}:\n{error.output}",
-            then="nox -s bump -- --abort",
-        ) from error
+    while True:
+        said = None
+        try:
+            repo.run(*args, settings=settings)
+        except CommandFailed as error:
+            said = _plain(error.output)
+        if said is None and not _under_way(repo):
+            return None
+        stop = _stop(repo) if _under_way(repo) else None
+        if stop is not None and stop.unmerged:
+            return stop
+        if stop is None or not (said and _REMEMBERED in said) or _command(repo) == "edit":
+            raise _stands_still(repo, stop, said)
+        workspace.say(f"{stop.title!r} was resolved before, in the same way as now")
+        args = ("rebase", "--continue")
 
 
-def _stop(tree: Path, workspace: Workspace) -> Stop | None:
-    """Where the rebase in `tree` stands; None where it is finished."""
-    if not (tree / ".git" / "rebase-merge").exists():
-        return None
-    repo = worktree.repository(tree, workspace)
+def _plain(said: str) -> str:
+    """What git said, without its hints and what it does to a terminal."""
+    lines = said.replace("\x1b[K", "").split("\n")
+    return "\n".join(line for line in lines if line.strip() and not line.startswith("hint:"))
+
+
+def _stands_still(repo: Repository, stop: Stop | None, said: str | None) -> TreeError:
+    """Why a rebase that has no conflict did not go on; `said` is what git said of an error."""
+    place = repo.work_tree
+    if stop is None:
+        return TreeError(f"git rebase failed in {place}:\n{said}", then="nox -s bump -- --abort")
+    command = _command(repo)
+    if command == "edit" and (said is None or _REMEMBERED in said):
+        return TreeError(
+            f"stopped for you to edit {stop.title!r} in {place}",
+            then=f"change the files there, `git commit --all --amend`, and run {_ON}",
+        )
+    if said is None:
+        return TreeError(
+            f"stopped at `{command}` in {place}, as the rebase's todo list says",
+            then=f"do there what it is for, and run {_ON}",
+        )
+    if command.startswith("exec") and _EXECUTED in said:
+        return TreeError(
+            f"`{_last(repo)}` of the rebase's todo list failed in {place}:\n{said}",
+            then=f"mend and commit it there, and run {_ON}, which goes on behind it",
+        )
+    return TreeError(
+        f"git rebase failed in {place}:\n{said}", then=f"see to it there, and run {_ON}"
+    )
+
+
+def _under_way(repo: Repository) -> bool:
+    return (repo.git_dir / "rebase-merge").exists()
+
+
+def _last(repo: Repository) -> str:
+    """The line of the todo list at which a rebase stands, or which was done last."""
+    done = repo.git_dir / "rebase-merge" / "done"
+    lines = done.read_text(errors="replace").split("\n") if done.exists() else []
+    return next((line for line in reversed(lines) if line.strip()), "")
+
+
+def _command(repo: Repository) -> str:
+    return _last(repo).partition(" ")[0]
+
+
+def _stop(repo: Repository) -> Stop:
+    """Where a rebase that is under way stands; it is written down if a person decides there."""
+    said = repo.run("diff", "--name-only", "--diff-filter=U", "-z")
+    unmerged = tuple(said.decode(errors="surrogateescape").split("\0")[:-1])
     commit = repo.resolve("REBASE_HEAD")
     if commit is None:
-        raise TreeError(f"{tree} has a rebase that stands at no commit", then="git status there")
-    title = repo.run("show", "-s", "--format=%s", commit).decode(errors="replace").strip()
-    with (tree / ".git" / _STOOD).open("a") as log:
-        log.write(f"{commit}\n")
-    said = repo.run("diff", "--name-only", "--diff-filter=U", "-z")
-    unmerged = said.decode(errors="surrogateescape").split("\0")[:-1]
-    return Stop(commit=commit, title=title, unmerged=tuple(unmerged))
+        return Stop(title=_last(repo), unmerged=unmerged)
+    todo = repo.git_dir / "rebase-merge" / "git-rebase-todo"
+    if commit not in todo.read_text(errors="replace"):  # else it could not begin, and is still due
+        with (repo.git_dir / _STOOD).open("a") as log:
+            log.write(f"{commit}\n")
+    return Stop(title=_title(repo, commit), unmerged=unmerged)
+
+
+def _title(repo: Repository, commit: CommitId) -> str:
+    return repo.run("show", "-s", "--format=%s", commit).decode(errors="replace").strip()
 
 
 def stood_at(tree: Path) -> frozenset[CommitId]:
@@ -172,18 +224,53 @@ def stood_at(tree: Path) -> frozenset[CommitId]:
 def commits(tree: Path, new: Base, workspace: Workspace) -> tuple[CommitId, ...]:
     """The commits of a finished rebase, oldest first, now in the object store too.
 
-    Raises TreeError where they do not stand on the new base, or work lies beside them.
+    Raises TreeError where they do not stand on the new base, one of them has conflict markers, or
+    work lies beside them.
     """
     repo = worktree.repository(tree, workspace)
     head = repo.resolve("HEAD")
     listed = repo.run("rev-list", "--reverse", "--topo-order", f"{NEW}..HEAD").decode().split()
-    dirty = repo.run("status", "--porcelain", "-z", "--untracked-files=no").decode()
     below = repo.resolve(f"{listed[0]}^") if listed else head
-    if dirty or below != repo.resolve(NEW) or _merges(repo):
-        what = "has changes that are not committed" if dirty else "is not one line on the new base"
-        raise TreeError(f"{tree} {what}", then="git status there; or nox -s bump -- --abort")
+    if below == repo.resolve(NEW):
+        _refuse_markers(repo)
+    problem = _unfinished(repo)
+    if problem is None and (below != repo.resolve(NEW) or _merges(repo)):
+        problem = "is not one line on the new base"
+    if problem is not None:
+        raise TreeError(f"{tree} {problem}", then=f"git status there, put it right, and run {_ON}")
     worktree.hand_in(tree, new.store, workspace)
     return tuple(CommitId(commit) for commit in listed)
+
+
+def _unfinished(repo: Repository) -> str | None:
+    """What in a tree without a rebase is not done yet, in words; files of its own are let be."""
+    for name, what in (("rebase-apply", "git am"), ("BISECT_START", "bisection")):
+        if (repo.git_dir / name).exists():
+            return f"has an unfinished {what}"
+    said = repo.run("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
+    rows = said.decode(errors="surrogateescape").split("\0")[:-1]
+    return f"has changes that are not committed: {', '.join(rows)}" if rows else None
+
+
+def _refuse_markers(repo: Repository) -> None:
+    """Raise TreeError where a commit on the new base brings in conflict markers."""
+    found = markers.committed(repo, NEW)
+    if not found:
+        return
+    what = []
+    for commit, places in found.items():
+        where = f"{_title(repo, commit)!r} ({commit[:12]})"
+        what.append(f"conflict markers were left in {where}: {', '.join(places)}")
+    first = next(iter(found))
+    amend = "take them out, `git commit --all --amend`"
+    if first == repo.resolve("HEAD"):
+        raise_all(TreeError, what, then=f"in {repo.work_tree}: {amend}; then {_ON}")
+    raise_all(
+        TreeError,
+        what,
+        then=f"in {repo.work_tree}: `git rebase -i {first[:12]}^`, `edit` for that commit, {amend} "
+        f"when it stops there, `git rebase --continue`; then {_ON}",
+    )
 
 
 def _merges(repo: Repository) -> bool:

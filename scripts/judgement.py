@@ -57,7 +57,8 @@ class Judgement:
 def judge(rebased: Rebased, workspace: Workspace, answers: Answers) -> Judgement:
     """All that speaks against `rebased` after what a person has decided.
 
-    Raises GateError where patchset/gates.toml cannot be read.
+    A module that cannot be looked into for gates is told. Raises GateError where
+    patchset/gates.toml cannot be read.
     """
     retired = {one.before.number for one in rebased.carried if answers.retires(one)}
     found = [
@@ -71,6 +72,8 @@ def judge(rebased: Rebased, workspace: Workspace, answers: Answers) -> Judgement
     known = ratchet.load(workspace.patchset / "gates.toml")
     with workspace.progress("look for gates"):
         gates, opened = audit.of_series(result)
+    for file in gates.unread:
+        workspace.say(f"{file.path} was not read, so its gates are not known: {file.why}")
     seen = ratchet.review(gates.gates, known, opened)
     return Judgement(
         rebased=rebased,

@@ -90,14 +90,14 @@ _CREDENTIALS = re.compile(r"[a-z+]+://[^/]*:[^/]*@")
 
 def _read(reader: "_Reader") -> Lock:
     reader.string("lock-version", lambda value: value == LOCK_VERSION or f"must be {LOCK_VERSION}")
-    version = reader.string("upstream.version", _check_version)
+    version = reader.string("upstream.version", check_version)
     name = reader.string("upstream.name", lambda value: value != "" or "is empty")
     reader.string("upstream.vcs.type", lambda value: value == "git" or 'must be "git"')
     lock = Lock(
         name=name,
         version=version,
         url=reader.string("upstream.vcs.url", _check_url),
-        requested_revision=reader.string("upstream.vcs.requested-revision", _check_revision),
+        requested_revision=reader.string("upstream.vcs.requested-revision", check_revision),
         commit=CommitId(
             reader.string(
                 "upstream.vcs.commit-id",
@@ -147,7 +147,8 @@ def _read_wheel(reader: "_Reader", table: str, name: str, version: str) -> Relea
     )
 
 
-def _check_version(value: str) -> bool | str:
+def check_version(value: str) -> bool | str:
+    """Whether a version can be upstream's; where it cannot, why."""
     try:
         return Version(value).local is None or "must be upstream's, without a local part"
     except InvalidVersion:
@@ -160,7 +161,8 @@ def _check_url(value: str) -> bool | str:
     return (value != "" and not value.startswith("-")) or "is not a URL"
 
 
-def _check_revision(value: str) -> bool | str:
+def check_revision(value: str) -> bool | str:
+    """Whether a word can name a tag, branch or commit; where it cannot, why."""
     return (value != "" and not value.startswith("-")) or "is not a tag, branch or commit"
 
 

@@ -9,6 +9,7 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from scripts import fetch, patched, postconditions, rebase, source, target
+from scripts.errors import UsageError
 from scripts.git import CommitId
 from scripts.lock import Lock
 from scripts.patched import Patched
@@ -65,15 +66,24 @@ class Matrix:
 def locks(pinned: Lock, last: int, workspace: Workspace, route: Route) -> list[Lock]:
     """The newest `last` releases, oldest first, and where git can be reached the branch main.
 
-    By the wheel route they are those of the package index, each with one wheel. Raises FetchError.
+    A tag that is no commit's is passed over, and told. By the wheel route they are those of the
+    package index, each with one wheel. Raises FetchError.
     """
     refs = None if route is Route.WHEEL else target.asked(pinned, workspace)
     if refs is None:
         newest = published(pinned, workspace)[-last:]
         return [target.of_index(str(one), pinned, workspace, wheels=1) for one in newest]
-    wanted = list(target.releases(refs).values())[-last:]
-    wanted += [BRANCH] if f"refs/heads/{BRANCH}" in refs else []
-    return [target.of_refs(one, refs, pinned, workspace, wheels=False) for one in wanted]
+    found: list[Lock] = []
+    for tag in reversed(target.releases(refs).values()):
+        if len(found) == last:
+            break
+        try:
+            found.insert(0, target.of_refs(tag, refs, pinned, workspace, wheels=False))
+        except UsageError as error:
+            workspace.say(f"passed over: {error.args[0]}")
+    if f"refs/heads/{BRANCH}" in refs:
+        found.append(target.of_refs(BRANCH, refs, pinned, workspace, wheels=False))
+    return found
 
 
 def published(pinned: Lock, workspace: Workspace) -> list[Version]:

@@ -162,7 +162,8 @@ def by_hand(
         before = left.pop(after.name, None)
         fate = Fate.NEW if before is None else Fate.MERGED
         if before and before.changes and tree_of(store, made) == tree_of(store, onto):
-            carried.append(Carried(before=before, after=None, commit=None, fate=Fate.LANDED))
+            fate = Fate.LANDED if _is_there(old, before, onto) else Fate.DROPPED
+            carried.append(Carried(before=before, after=None, commit=None, fate=fate))
             continue
         onto = patched.commit(store, after, tree_of(store, made), onto)
         one = Carried(before=before or after, after=after, commit=onto, fate=fate)
@@ -175,6 +176,14 @@ def by_hand(
         Carried(before=one, after=None, commit=None, fate=Fate.DROPPED) for one in left.values()
     ]
     return Rebased(old=old, new=new, carried=tuple(carried))
+
+
+def _is_there(old: Patched, patch: Patch, onto: CommitId) -> bool:
+    """Whether a patch of `old` brings nothing to `onto`; else a person has emptied it."""
+    place = [one.name for one in old.series.patches].index(patch.name)
+    parent = [old.base.commit, *old.commits][place]
+    merged = merge.carry(old.base.store, old.commits[place], parent, onto)
+    return not merged.conflicts and merged.tree == tree_of(old.base.store, onto)
 
 
 def tree_of(store: Repository, commit: CommitId) -> str:

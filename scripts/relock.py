@@ -17,7 +17,8 @@ def rewrite(text: str, new: Lock) -> str:
     """The lock file `text` with the values of `new`; lock.parse() of it is `new`.
 
     A value that stays is not touched, nor are line ends, nor the comment behind one that changes.
-    Raises LockError where `text` is no lock file.
+    Raises LockError where `text` is no lock file, or is spelled in a way that has no place for the
+    values.
     """
     old = lock.parse(text)
     document = tomlkit.parse(text)
@@ -37,9 +38,13 @@ def rewrite(text: str, new: Lock) -> str:
     if old.wheels != new.wheels:
         _set_wheels(upstream, new.wheels)
     written = tomlkit.dumps(document)
-    if lock.parse(written) != new:
+    try:
+        found, why = lock.parse(written), ""
+    except LockError as error:
+        found, why = None, f": with the new values it would be read as\n{error}"
+    if found != new:
         raise LockError(
-            "upstream.lock is spelled in a way that cannot be rewritten",
+            f"upstream.lock is spelled in a way that cannot be rewritten{why}",
             then="give [upstream], [upstream.vcs] and [[upstream.wheels]] headers of their own",
         )
     whole = "\n" in text and not re.search(r"(?<!\r)\n", text)

@@ -200,7 +200,8 @@ def _cached(lock: Lock, store: Repository, route: Route) -> Base | None:
 def commit_time(lock: Lock, workspace: Workspace) -> datetime:
     """When the commit of `lock` was made, whatever its commit-time says.
 
-    Raises SourceError where the commit cannot be had, LockError where it is a tag's id.
+    Raises SourceError where the commit cannot be had, LockError where it is a tag's id, or a
+    tree's or a file's.
     """
     with files.exclusive(workspace.cache):
         store = _store(lock, workspace)
@@ -238,6 +239,12 @@ def _fetch(lock: Lock, store: Repository, workspace: Workspace) -> None:
 
 def _made(lock: Lock, store: Repository) -> datetime:
     commit = store.resolve(lock.commit)
+    if commit is None:
+        kind = store.run("cat-file", "-t", lock.commit).decode().strip()
+        raise LockError(
+            f"{lock.requested_revision} is no commit: {lock.commit} is a {kind} of git's",
+            then="put a commit's id into upstream.lock",
+        )
     if commit != lock.commit:
         raise LockError(
             f"commit-id {lock.commit} is the id of an annotated tag; its commit is {commit}",

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from scripts import fetch, revision, source, wheelfile
+from scripts import fetch, files, relock, revision, source, wheelfile
 from scripts.errors import CommandFailed, LockError, UsageError
 from scripts.git import CommitId
-from scripts.lock import UNKNOWN, Lock, ReleaseWheel
+from scripts.lock import UNKNOWN, Lock, ReleaseWheel, check_revision, check_version
 from scripts.workspace import Workspace
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -29,8 +29,24 @@ def find(
 
     Where the git host is out of reach and `wanted` is a release, its wheels are pinned and the
     commit stays unknown. A commit that is no release has the `version` that is given, else a
-    development version of its day. Raises UsageError for what does not exist.
+    development version of its day. Without `wheels` it is a lock that is written nowhere. Raises
+    UsageError for what does not exist or cannot be pinned, and LockError where upstream.lock is
+    spelled in a way that has no place for it.
     """
+    found = _find(wanted, lock, workspace, version=version, wheels=wheels)
+    if wheels:
+        relock.rewrite(files.text(workspace.lock, LockError), found)
+    return found
+
+
+def _find(
+    wanted: str, lock: Lock, workspace: Workspace, *, version: str | None, wheels: bool
+) -> Lock:
+    _refuse_revision(wanted)
+    if version is not None:
+        version = _checked(version)
+    elif wheels:
+        _refuse_local(wanted)
     refs = asked(lock, workspace)
     if refs is not None:
         return of_refs(wanted, refs, lock, workspace, version=version, wheels=wheels)
@@ -48,6 +64,32 @@ def find(
     return replace(found, requested_revision=wanted)
 
 
+def _refuse_revision(wanted: str) -> None:
+    problem = check_revision(wanted)
+    if isinstance(problem, str):
+        raise UsageError(
+            f"{wanted!r} {problem} that upstream.lock can name",
+            then="give all 40 digits of the commit",
+        )
+
+
+def _checked(version: str) -> str:
+    """`version` as it is normally spelled. Raises UsageError where it cannot be upstream's."""
+    problem = check_version(version)
+    if isinstance(problem, str):
+        raise UsageError(f"--version {version!r} {problem}", then="--version 0.5.19.dev20260821")
+    return str(Version(version))
+
+
+def _refuse_local(wanted: str) -> None:
+    named = _named(wanted)
+    if named is not None and named.local:
+        raise UsageError(
+            f"the tag {wanted} has the local version +{named.local}, and that part is ours to say",
+            then=f"nox -s bump -- {wanted} --version {named.base_version}.post1",
+        )
+
+
 Refs = Mapping[str, CommitId]
 
 
@@ -62,10 +104,14 @@ def of_refs(
 ) -> Lock:
     """As find() does, with the answer of the git host at hand."""
     commit = _commit(wanted, refs, lock)
-    when = source.commit_time(replace(lock, commit=commit), workspace)
+    asked_for = replace(lock, commit=commit, requested_revision=wanted)
+    try:
+        when = source.commit_time(asked_for, workspace)
+    except LockError as error:
+        raise UsageError(str(error.args[0]), then="give a tag, branch or commit") from error
     tagged = release(wanted)
     named = version or tagged or f"{_next(refs)}.dev{when:%Y%m%d}"
-    pinned = _wheels(lock.name, named, workspace) if wheels and tagged else ()
+    pinned = _wheels(lock.name, named, workspace) if wheels and named == tagged else ()
     return replace(
         lock,
         version=named,
@@ -102,8 +148,13 @@ def of_index(version: str, lock: Lock, workspace: Workspace, *, wheels: int | No
 
 def release(wanted: str) -> str | None:
     """The version that a tag is named after, as SGLang names its tags."""
+    named = _named(wanted)
+    return None if named is None or named.local else str(named)
+
+
+def _named(wanted: str) -> Version | None:
     try:
-        return str(Version(wanted.removeprefix("v"))) if wanted.startswith("v") else None
+        return Version(wanted.removeprefix("v")) if wanted.startswith("v") else None
     except InvalidVersion:
         return None
 

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -333,7 +334,7 @@ def test_a_look_alike_is_not_edited(project: Project) -> None:
     assert reason(answers) is not None
 
 
-def run(project: Project, *words: str) -> tuple[int, dict[str, object]]:
+def run(project: Project, *words: str) -> tuple[int, dict[str, Any]]:
     done = project.scripts("adopt", "--json", *words)
     return done.returncode, json.loads(done.stdout) if done.stdout else {"said": done.stderr}
 
@@ -354,6 +355,55 @@ def test_all_or_nothing_and_dry(project: Project, tmp_path: Path) -> None:
     code, said = run(project, str(good))
     assert code == 1
     assert project.scripts("explain").stdout.startswith("all 1 patches")
+
+
+def test_namesakes_are_told_apart(project: Project, tmp_path: Path) -> None:
+    """What becomes of one file is never said of another that has its name."""
+    texts = {
+        "a": mail(project, commit(project, {GATE: b"x = 1\n"}, "Good")),
+        "b": b"--- a/no.py\n+++ b/no.py\n@@ -1 +1 @@\n-a\n+b\n",
+        "c": b"",
+        "d": mail(project, commit(project, {"python/sglang/data.json": b"1\n"}, "Good too")),
+    }
+    paths = [tmp_path / name / "x.patch" for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.parent.mkdir()
+        path.write_bytes(text)
+    code, said = run(project, *map(str, paths), "--skip-failing")
+    assert (code, said["written"]) == (1, True)
+    found = [(one["given"], one["becomes"], one["reason"]) for one in said["patches"]]
+    first, second, third, fourth = map(str, paths)
+    assert found == [
+        (first, "0001-Good.patch", None),
+        (second, None, "not in the tree"),
+        (third, None, "no patch"),
+        (fourth, "0002-Good-too.patch", None),
+    ]
+    assert [one.name for one in series.load(project.patchset).patches] == [
+        "0001-Good.patch",
+        "0002-Good-too.patch",
+    ]
+
+
+def test_the_same_file_twice(project: Project, tmp_path: Path) -> None:
+    path = tmp_path / "x.patch"
+    path.write_bytes(mail(project, commit(project, {GATE: b"x = 1\n"}, "Good")))
+    _, said = run(project, str(path), str(path), "--skip-failing")
+    assert [one["reason"] for one in said["patches"]] == [None, "given twice"]
+    assert said["written"]
+
+
+def test_a_namesake_is_accepted_by_its_path(project: Project, tmp_path: Path) -> None:
+    change = FUNCTION.replace(b"return 1", b"return 11")
+    text = merged(project, change, FUNCTION.replace(b"def one", b"def other"))
+    paths = [tmp_path / name / "x.patch" for name in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_bytes(text)
+    words = (*map(str, paths), "--skip-failing", "--accept")
+    assert run(project, *words, "x.patch")[1]["patches"][1]["reason"] == "another symbol"
+    _, said = run(project, *words, str(paths[1]))
+    assert [one["reason"] for one in said["patches"]] == ["another symbol", None]
 
 
 def test_the_tree_follows_and_work_in_it_is_kept(project: Project, tmp_path: Path) -> None:

@@ -125,6 +125,16 @@ def test_the_verb_records_compares_and_stops(project: Project) -> None:
     assert "### accepted (1)" in markdown.read_text()
 
 
+def test_a_bump_says_what_was_not_looked_into(project: Project) -> None:
+    files = {f"{SRT}/a.py": b"# is_sm90\nx = '\0'\n", f"{SRT}/b.py": b"print 'is_sm90'\n"}
+    project.upstream.release(files, "0.5.19")
+    for words in (["--dry-run"], ["--json"]):
+        done = project.scripts("bump", "v0.5.19", *words)
+        assert done.returncode == 0, done.stderr
+        for path in files:
+            assert f"{path} was not read, so its gates are not known: " in done.stderr
+
+
 def test_the_verb_says_which_commit_brought_a_gate(project: Project) -> None:
     project.upstream.commit({f"{SRT}/a.py": b"x = 1\n"})
     brought = project.upstream.commit({f"{SRT}/a.py": b"x = 1\n" + GATE}, "a gate")

@@ -483,6 +483,56 @@ def test_where_it_goes_to(patched_project: Project) -> None:
     assert bump(project, "next")["to"]["commit"] == forced
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["v0.5.19+foo"], "the tag v0.5.19+foo has the local version +foo"),
+        (["--", "-x"], "'-x' is not a tag, branch or commit that upstream.lock can name"),
+        (["next", "--version", "garbage"], "--version 'garbage' is not a PEP 440 version"),
+        (["next", "--version", "1+l"], "--version '1+l' must be upstream's, without a local part"),
+        (["v0.5.19", "--version", "x y"], "--version 'x y' is not a PEP 440 version"),
+    ],
+)
+def test_what_the_lock_cannot_hold_is_refused_at_once(
+    project: Project, words: list[str], said: str
+) -> None:
+    commit = project.upstream.release(ABOVE, "0.5.19", wheels=True)
+    for name in ("refs/tags/v0.5.19+foo", "refs/heads/-x"):
+        git(project.upstream.repo, "update-ref", name, commit)
+    before = checkout(project)
+    for options in (["--dry-run"], []):
+        done = project.scripts("bump", *options, *words)
+        assert done.returncode == 2, (done.stdout, done.stderr)
+        assert said in done.stderr
+    assert checkout(project) == before
+
+
+def test_a_lock_that_cannot_be_rewritten_is_told_in_a_dry_run_too(project: Project) -> None:
+    project.upstream.release(ABOVE, "0.5.19", wheels=True)
+    path = project.root / "upstream.lock"
+    plain = path.read_text().partition("[[upstream.wheels]]")[0].replace('lock-version = "1.0"', "")
+    rows, table = ['lock-version = "1.0"'], ""
+    for line in [*plain.split("\n"), "[distribution]", 'local = "sm120"', "revision = 1"]:
+        table = f"{line[1:-1]}." if line.startswith("[") else table
+        rows += [] if not line or line.startswith("[") else [f"{table}{line}"]
+    path.write_text("\n".join(rows))
+    done = project.scripts("bump", "v0.5.19", "--dry-run")
+    assert done.returncode == 3, (done.stdout, done.stderr)
+    assert "headers of their own" in done.stderr
+
+
+def test_a_version_is_written_as_it_is_normally_spelled(project: Project) -> None:
+    project.upstream.release(ABOVE, "0.5.19", wheels=True)
+    assert bump(project, "v0.5.19", "--version", "v0.5.19")["done"]
+    assert (project.lock().version, len(project.lock().wheels)) == ("0.5.19", 1)
+
+
+def test_a_release_has_the_wheels_of_its_own_version_alone(project: Project) -> None:
+    project.upstream.release(ABOVE, "0.5.19", wheels=True)
+    assert bump(project, "v0.5.19", "--version", VERSION)["done"]
+    assert project.lock().wheels == ()
+
+
 @pytest.mark.parametrize("option", ["--retire", "--accept"])
 def test_an_answer_about_no_patch(patched_project: Project, option: str) -> None:
     project = patched_project

@@ -66,6 +66,21 @@ def test_by_git(releases: Project) -> None:
     assert not (releases.root / "build" / "sglang").exists()
 
 
+@pytest.mark.parametrize("kind", ["tree", "blob"])
+def test_a_release_that_is_no_commit_is_passed_over(releases: Project, kind: str) -> None:
+    repo = releases.upstream.repo
+    what = git(repo, "rev-parse", "v0.5.23^{tree}" if kind == "tree" else f"v0.5.20:{SIZES}")
+    git(repo, "tag", "-a", "-m", "odd", "v0.6.0", what)
+    git(repo, "tag", "v0.6.1", what)
+    done = releases.scripts("matrix", "--last", "2", "--json")
+    assert done.returncode == 1, done.stderr
+    assert f"passed over: v0.6.0 is no commit: {what} is a {kind} of git's\n" in done.stderr
+    assert list(fates(json.loads(done.stdout))) == ["v0.5.22", "v0.5.23", "main"]
+    bump = releases.scripts("bump", "v0.6.1", "--dry-run")
+    assert bump.returncode == 2, bump.stderr
+    assert f"v0.6.1 is no commit: {what} is a {kind}" in bump.stderr
+
+
 def test_by_the_wheels_alone(releases: Project) -> None:
     """One wheel a release is enough, and where git cannot be reached nothing is asked for."""
     releases.upstream.repo.rename(releases.upstream.repo.with_name("away"))
@@ -85,6 +100,18 @@ def test_a_wheel_has_one_hash_for_ever(releases: Project) -> None:
     done = releases.scripts("matrix", "--route", "wheel")
     assert done.returncode == 7
     assert "has another hash than when it was first seen" in done.stderr
+
+
+def test_where_the_page_goes(patched_project: Project, tmp_path: Path) -> None:
+    page, link = tmp_path / "page.html", tmp_path / "link"
+    page.touch()
+    link.symlink_to(page)
+    done = patched_project.scripts("matrix", "--html", str(tmp_path))
+    assert done.returncode == 2, done.stderr
+    assert f"--html {tmp_path} is a folder" in done.stderr
+    done = patched_project.scripts("matrix", "--last", "1", "--html", str(link))
+    assert link.is_symlink(), done.stderr
+    assert page.stat().st_size
 
 
 def test_all_clean_is_no_error(patched_project: Project) -> None:

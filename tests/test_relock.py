@@ -69,3 +69,21 @@ def test_a_foreign_spelling() -> None:
 def test_what_cannot_be_rewritten_says_so() -> None:
     with pytest.raises(LockError, match=r"lock-version"):
         relock.rewrite("[upstream]\n", moved("0.5.19", []))
+
+
+def test_a_spelling_that_has_no_place_for_the_wheels_says_so() -> None:
+    text = """
+lock-version = "1.0"
+upstream.name = "sglang"
+upstream.version = "0.5.18"
+upstream.vcs.type = "git"
+upstream.vcs.url = "https://host.invalid/sglang.git"
+upstream.vcs.requested-revision = "v0.5.18"
+upstream.vcs.commit-id = "abababababababababababababababababababab"
+upstream.vcs.commit-time = 2026-08-20T21:29:24Z
+upstream.vcs.subdirectory = "python"
+distribution.local = "sm120"
+distribution.revision = 1
+"""
+    with pytest.raises(LockError, match=r"headers of their own"):
+        relock.rewrite(text, moved("0.5.19", TAGS[:2]))

@@ -131,8 +131,14 @@ def _terms(arguments: argparse.Namespace) -> Terms:
         drop_when=arguments.drop_when,
         author=author,
         level=strip_level(arguments),
-        accepted=frozenset(Path(one).name for one in arguments.accept),
+        accepted=accepted(arguments),
     )
+
+
+def accepted(arguments: argparse.Namespace) -> frozenset[str]:
+    """The labels that --accept may mean: a file's name, or a path where there are namesakes."""
+    paths = [Path(one) for one in arguments.accept]
+    return frozenset(label for path in paths for label in (path.name, str(path)))
 
 
 def strip_level(arguments: argparse.Namespace) -> Level | None:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     terms = Terms(
         level=answers_of.strip_level(arguments),
-        accepted=frozenset(Path(one).name for one in arguments.accept),
+        accepted=answers_of.accepted(arguments),
     )
     if not arguments.patches:
         return _of_series(arguments, workspace)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scripts import build, files, matrix, source
+from scripts.errors import UsageError
 from scripts.matrix import Cell, Matrix
 from scripts.report import Outcome
 from scripts.source import Route
@@ -33,7 +34,16 @@ def _count(text: str) -> int:
     return number
 
 
+def _page(wanted: Path | None, workspace: Workspace) -> Path:
+    """Where the page goes, behind any links. Raises UsageError where that is a folder."""
+    page = (wanted or workspace.build / "matrix.html").resolve()
+    if page.is_dir():
+        raise UsageError(f"--html {wanted or page} is a folder", then=f"--html {page}/matrix.html")
+    return page
+
+
 def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
+    page = _page(arguments.html, workspace)
     quiet = replace(workspace, say=lambda line: None)  # that commits are unknown, the table says
     job = build.job(workspace, arguments.route)
     others = matrix.locks(job.lock, arguments.last, workspace, arguments.route)
@@ -46,7 +56,6 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
             advance(number)
     titles = {patch.number: patch.title for patch in job.series.patches}
     found = Matrix(pinned=job.lock, titles=titles, columns=tuple(columns))
-    page = arguments.html or workspace.build / "matrix.html"
     with files.replacing(page) as new:
         new.write_text(matrix.as_page(found))
     bad = [cell for column in columns for cell in column.cells if not cell.holds]
