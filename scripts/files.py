@@ -55,8 +55,10 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a free path beside `path` to build a file or a folder at; it is renamed on success.
 
     Whatever fails in between leaves `path` as it was and the new path gone. A folder replaces
-    nothing: move away what stands at `path` first. A device or a pipe is written to as it is.
+    nothing: move away what stands at `path` first. A device or a pipe is written to as it is, and
+    a link to a file stays one.
     """
+    path = path.resolve() if path.is_file() else path
     if path.exists() and not (path.is_file() or path.is_dir()):
         yield path
         return

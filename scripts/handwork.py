@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import files, markers, source, worktree
+from scripts import files, markers, source, todo, worktree
 from scripts.errors import CommandFailed, TreeError, raise_all
 from scripts.git import CommitId, Repository
 from scripts.patched import Patched
@@ -63,15 +63,15 @@ def start(
         repo = worktree.repository(made, workspace)
         worktree.take(repo, new.store, 1, f"{new.commit}:{NEW}")
         _set_up(repo, workspace)
-        with tempfile.NamedTemporaryFile("w", suffix=".todo") as todo:
-            todo.writelines(rows or ["noop\n"])
-            todo.flush()
+        with tempfile.NamedTemporaryFile("w", suffix=".todo") as plan:
+            plan.writelines(rows or ["noop\n"])
+            plan.flush()
             options = ("--interactive", "--empty=keep", "--no-autosquash", "--no-autostash")
             return _proceed(
                 repo,
                 workspace,
                 *("rebase", "--quiet", *options, "--onto", NEW, worktree.BASE, worktree.BRANCH),
-                sequence_editor=shlex.join(["cp", todo.name]),
+                sequence_editor=shlex.join(["cp", plan.name]),
             )
 
 
@@ -92,7 +92,7 @@ def go_on(tree: Path, workspace: Workspace) -> Stop | None:
     where the rebase stands still for another reason than a conflict.
     """
     repo = worktree.repository(tree, workspace)
-    if not _under_way(repo):
+    if not todo.under_way(repo):
         return None
     stop = _stop(repo)
     if stop.unmerged:
@@ -113,7 +113,25 @@ def go_on(tree: Path, workspace: Workspace) -> Stop | None:
             f"conflict markers were left for {stop.title!r}: {', '.join(left)}",
             then=f"take them out in {tree}, `git add` the files there, and run {_ON}",
         )
+    if _thrown_away(repo):
+        raise TreeError(
+            f"nothing is left of {stop.title!r} after a git reset or stash in {tree}",
+            then="git stash pop there, or resolve it anew; to leave it out, git rebase --skip; "
+            f"then {_ON}",
+        )
     return _proceed(repo, workspace, "rebase", "--continue")
+
+
+def _thrown_away(repo: Repository) -> bool:
+    """Whether what the rebase stopped for was reset, so that --continue would drop it unasked.
+
+    A reset takes the message away that git has for the commit; so does a commit, which moves HEAD.
+    """
+    if todo.command(repo) != "pick" or todo.is_due(repo) or (repo.git_dir / "MERGE_MSG").exists():
+        return False
+    if repo.run("diff", "--cached", "--name-only"):
+        return False
+    return repo.run("log", "-1", "--walk-reflogs", "--format=%gs", "HEAD").startswith(b"rebase (")
 
 
 def is_ours(tree: Path, workspace: Workspace) -> bool:
@@ -137,12 +155,12 @@ def _proceed(
             repo.run(*args, settings=settings)
         except CommandFailed as error:
             said = _plain(error.output)
-        if said is None and not _under_way(repo):
+        if said is None and not todo.under_way(repo):
             return None
-        stop = _stop(repo) if _under_way(repo) else None
+        stop = _stop(repo) if todo.under_way(repo) else None
         if stop is not None and stop.unmerged:
             return stop
-        if stop is None or not (said and _REMEMBERED in said) or _command(repo) == "edit":
+        if stop is None or not (said and _REMEMBERED in said) or todo.command(repo) == "edit":
             raise _stands_still(repo, stop, said)
         workspace.say(f"{stop.title!r} was resolved before, in the same way as now")
         args = ("rebase", "--continue")
@@ -159,7 +177,7 @@ def _stands_still(repo: Repository, stop: Stop | None, said: str | None) -> Tree
     place = repo.work_tree
     if stop is None:
         return TreeError(f"git rebase failed in {place}:\n{said}", then="nox -s bump -- --abort")
-    command = _command(repo)
+    command = todo.command(repo)
     if command == "edit" and (said is None or _REMEMBERED in said):
         return TreeError(
             f"stopped for you to edit {stop.title!r} in {place}",
@@ -172,27 +190,12 @@ def _stands_still(repo: Repository, stop: Stop | None, said: str | None) -> Tree
         )
     if command.startswith("exec") and _EXECUTED in said:
         return TreeError(
-            f"`{_last(repo)}` of the rebase's todo list failed in {place}:\n{said}",
+            f"`{todo.last(repo)}` of the rebase's todo list failed in {place}:\n{said}",
             then=f"mend and commit it there, and run {_ON}, which goes on behind it",
         )
     return TreeError(
         f"git rebase failed in {place}:\n{said}", then=f"see to it there, and run {_ON}"
     )
-
-
-def _under_way(repo: Repository) -> bool:
-    return (repo.git_dir / "rebase-merge").exists()
-
-
-def _last(repo: Repository) -> str:
-    """The line of the todo list at which a rebase stands, or which was done last."""
-    done = repo.git_dir / "rebase-merge" / "done"
-    lines = done.read_text(errors="replace").split("\n") if done.exists() else []
-    return next((line for line in reversed(lines) if line.strip()), "")
-
-
-def _command(repo: Repository) -> str:
-    return _last(repo).partition(" ")[0]
 
 
 def _stop(repo: Repository) -> Stop:
@@ -201,9 +204,8 @@ def _stop(repo: Repository) -> Stop:
     unmerged = tuple(said.decode(errors="surrogateescape").split("\0")[:-1])
     commit = repo.resolve("REBASE_HEAD")
     if commit is None:
-        return Stop(title=_last(repo), unmerged=unmerged)
-    todo = repo.git_dir / "rebase-merge" / "git-rebase-todo"
-    if commit not in todo.read_text(errors="replace"):  # else it could not begin, and is still due
+        return Stop(title=todo.last(repo), unmerged=unmerged)
+    if not todo.is_due(repo):
         with (repo.git_dir / _STOOD).open("a") as log:
             log.write(f"{commit}\n")
     return Stop(title=_title(repo, commit), unmerged=unmerged)

@@ -74,7 +74,7 @@ def _finish(workspace: Workspace) -> bool:
         if after is None:
             place.unlink(missing_ok=True)
         elif _id(_read(workspace, path)) != after:
-            _put(staged / str(number), place)
+            _put(staged / str(number), place.resolve())
     files.remove(staged)
     return True
 

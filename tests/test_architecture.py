@@ -35,6 +35,7 @@ FLOORS = [
         "attempt",
         "selection",
         "markers",
+        "todo",
     ],
     ["patch", "release", "relock", "scan", "suite", "swap", "foreign"],
     ["series", "wheelfile", "edit", "level", "letter", "past"],

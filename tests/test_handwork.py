@@ -225,3 +225,20 @@ def test_one_that_upstream_has_still_wants_a_yes(stopped: Project) -> None:
     assert '"what": "upstream has it as it is"' in done.stdout
     assert stopped.scripts("bump", "--continue", "--retire", "0003").returncode == 0
     assert "(fresh): upstream has it.\n" in (stopped.root / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("how", ["reset", "stash"])
+def test_a_resolution_that_was_thrown_away_is_not_a_skip(stopped: Project, how: str) -> None:
+    settle(stopped)
+    if how == "reset":
+        git(tree(stopped), "reset", "-q", "--hard")
+    else:
+        git(tree(stopped), "-c", "user.name=me", "-c", "user.email=me@host.invalid", "stash")
+    assert "nothing is left of 'row' after a git reset or stash" in refused(stopped)
+    if how == "reset":
+        git(tree(stopped), "rebase", "--skip")
+    else:
+        git(tree(stopped), "stash", "pop", "-q", "--index")
+    finished(stopped)
+    kept = [one.title for one in series.load(stopped.patchset).patches]
+    assert kept == (["gate", "fresh"] if how == "reset" else ["row", "gate", "fresh"])
