@@ -22,16 +22,15 @@ from scripts.workspace import Workspace
 _AS_FAR_BACK = 50  # commits that changed upstream.lock
 
 
-def find(series: Series, workspace: Workspace, route: Route) -> Lock:
-    """The newest committed upstream.lock, on whose source `series` applies.
+def find(series: Series, present: Lock, workspace: Workspace, route: Route) -> Lock:
+    """The newest committed upstream.lock but `present`, on whose source `series` applies.
 
     One whose source cannot be had is passed over, and told. Raises UsageError where there is none,
     and SourceError where it may be one of those.
     """
-    present = lock.load(workspace.lock)
     lost = []
     reach = workspace
-    for former in _committed(workspace):
+    for _, former in committed(workspace):
         if former.commit == present.commit and former.version == present.version:
             continue
         try:
@@ -66,7 +65,11 @@ def _answers(former: Lock, workspace: Workspace) -> bool:
         return False
 
 
-def _committed(workspace: Workspace) -> Iterator[Lock]:
+def committed(workspace: Workspace) -> Iterator[tuple[str, Lock]]:
+    """Each upstream.lock in this repository's history, the newest first, with its text.
+
+    Raises UsageError where there is no history.
+    """
     name = workspace.lock.name
     seen = set()
     for commit in _git(workspace, "log", f"-{_AS_FAR_BACK}", "--format=%H", "--", name).split():
@@ -75,7 +78,7 @@ def _committed(workspace: Workspace) -> Iterator[Lock]:
             continue
         seen.add(text)
         try:
-            yield lock.parse(text)
+            yield text, lock.parse(text)
         except LockError:
             continue  # of another format, or broken at that time
 

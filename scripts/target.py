@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from scripts import fetch, files, relock, revision, source, wheelfile
+from scripts import fetch, revision, source, wheelfile
 from scripts.errors import CommandFailed, LockError, UsageError
 from scripts.git import CommitId
 from scripts.lock import UNKNOWN, Lock, ReleaseWheel, check_revision, check_version
@@ -30,18 +30,8 @@ def find(
     Where the git host is out of reach and `wanted` is a release, its wheels are pinned and the
     commit stays unknown. A commit that is no release has the `version` that is given, else a
     development version of its day. Without `wheels` it is a lock that is written nowhere. Raises
-    UsageError for what does not exist or cannot be pinned, and LockError where upstream.lock is
-    spelled in a way that has no place for it.
+    UsageError for what does not exist or cannot be pinned.
     """
-    found = _find(wanted, lock, workspace, version=version, wheels=wheels)
-    if wheels:
-        relock.rewrite(files.text(workspace.lock, LockError), found)
-    return found
-
-
-def _find(
-    wanted: str, lock: Lock, workspace: Workspace, *, version: str | None, wheels: bool
-) -> Lock:
     _refuse_revision(wanted)
     if version is not None:
         version = _checked(version)

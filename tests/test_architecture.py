@@ -50,7 +50,7 @@ FLOORS = [
     ["bump"],
     ["subject", "index", "provenance", "revision", "snippets"],
     ["proof", "attest", "front", "repository", "target"],
-    ["ground", "shelf", "serve", "upload"],
+    ["ground", "shelf", "serve", "upload", "completion"],
     ["upstream_tests", "publish", "matrix"],
     ["trial"],
     ["verbs"],

@@ -44,12 +44,12 @@ def test_where_only_that_one_is_left_it_is_told(moved: Project) -> None:
     git(moved.root, "checkout", "-q", "--orphan", "later")
     committed(moved, "the last alone")
     with pytest.raises(UsageError, match="in this repository's history"):
-        former.find(order, moved.workspace(), Route.GIT)
+        former.find(order, moved.lock(), moved.workspace(), Route.GIT)
     moved.write_lock(commit="12" * 20, revision="gone")
     committed(moved, "one that nobody has")
     git(moved.root, "checkout", "-q", "HEAD^", "--", "upstream.lock")
     with pytest.raises(SourceError, match=f"gone \\({'12' * 20}\\): .* could not be fetched"):
-        former.find(order, moved.workspace(), Route.GIT)
+        former.find(order, moved.lock(), moved.workspace(), Route.GIT)
 
 
 def test_out_of_reach_the_cache_is_looked_into(moved: Project) -> None:
@@ -58,5 +58,5 @@ def test_out_of_reach_the_cache_is_looked_into(moved: Project) -> None:
     assert moved.scripts("apply").returncode == 0
     moved.write_lock(commit=pinned.commit, revision="next", time="2026-08-21T21:29:24Z")
     moved.upstream.repo.rename(moved.root / "away")
-    found = former.find(series.load(moved.patchset), moved.workspace(), Route.GIT)
+    found = former.find(series.load(moved.patchset), moved.lock(), moved.workspace(), Route.GIT)
     assert found.commit == moved.base

@@ -11,9 +11,20 @@ from dataclasses import replace
 from rich.prompt import Confirm
 from rich.text import Text
 
-from scripts import bump, culprit, landing, lock, pending, revision, span, target
+from scripts import (
+    bump,
+    culprit,
+    files,
+    landing,
+    lock,
+    pending,
+    relock,
+    revision,
+    span,
+    target,
+)
 from scripts.bump import Bump, Job
-from scripts.errors import SourceError, UsageError
+from scripts.errors import LockError, SourceError, UsageError
 from scripts.judgement import Answers, Judgement
 from scripts.objection import Kind
 from scripts.rebase import WANTS_A_PERSON
@@ -76,11 +87,12 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     pending.refuse(workspace)
     old = lock.load(workspace.lock)
     new = target.find(arguments.revision, old, workspace, version=arguments.version)
+    relock.rewrite(files.text(workspace.lock, LockError), new)  # refuses what has no place there
     here = (old.version, old.requested_revision)
     if new.commit in (old.commit, lock.UNKNOWN) and (new.version, new.requested_revision) == here:
         line = f"upstream.lock is at {old.requested_revision} ({old.commit}) already"
         return Outcome(data={"done": False, "same": True}, shown=Text(line))
-    new = replace(new, revision=_free(new, workspace))
+    new = replace(new, revision=free(new, workspace))
     if new.commit_time < old.commit_time:
         workspace.say(f"{new.requested_revision} is older than {old.requested_revision}")
     job = Job(
@@ -152,6 +164,7 @@ def _confirmed(done: Bump) -> bool:
     return sys.stdin.isatty() and Confirm.ask(f"Upstream has {numbers}. Retire?", default=False)
 
 
-def _free(new: lock.Lock, workspace: Workspace) -> int:
+def free(new: lock.Lock, workspace: Workspace) -> int:
+    """The revision that the series gets on a new release."""
     shelf = Shelf(folder=workspace.index, project=new.name)
     return revision.free(new, shelf.catalog().versions)

@@ -1,7 +1,8 @@
 """Rebase the series onto the upstream.lock that was edited by hand.
 
-The lock that the series was made for is looked for in this repository's git history. Conflicts, and
-the other options, are as in `bump`.
+Where nothing but its tag or version was edited, the rest is looked up and filled in. The lock that
+the series was made for is looked for in this repository's git history. Conflicts, and the other
+options, are as in `bump`.
 """
 
 import argparse
@@ -9,9 +10,10 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from scripts import former, lock, patched, pending, series, source
+from scripts import completion, former, lock, patched, pending, relock, series, source, swap
 from scripts.bump import Job
-from scripts.errors import ApplyError
+from scripts.errors import ApplyError, LockError
+from scripts.lock import Lock
 from scripts.report import Outcome
 from scripts.verbs import bump as bump_verb
 from scripts.verbs._bump_report import show
@@ -28,12 +30,12 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     if arguments.abort or arguments.go_on:
         return bump_verb.run(arguments, workspace)
     pending.refuse(workspace)
-    new, order = lock.load(workspace.lock), series.load(workspace.patchset)
+    new, order = _edited(arguments, workspace), series.load(workspace.patchset)
     try:
         base = source.obtain(new, workspace, arguments.route)
         patched.apply(base, order, workspace)
     except ApplyError:
-        old = former.find(order, workspace, arguments.route)
+        old = former.find(order, new, workspace, arguments.route)
     else:
         line = f"the series applies to {new.requested_revision} ({new.commit}) as it is"
         return Outcome(data={"done": False, "same": True}, shown=Text(line))
@@ -46,3 +48,25 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
     )
     done = bump_verb.start(job, arguments)
     return show(done, arguments, bump_verb.reasons(done.judgement, workspace))
+
+
+def _edited(arguments: argparse.Namespace, workspace: Workspace) -> Lock:
+    """upstream.lock as it was edited, completed where only its tag was."""
+    try:
+        return lock.load(workspace.lock)
+    except LockError:
+        done = completion.complete(workspace)
+        if done is None:
+            raise
+    text, new = done
+    free = bump_verb.free(new, workspace)
+    if free != new.revision:
+        new = replace(new, revision=free)
+        text = relock.rewrite(text, new)
+    workspace.say(
+        f"upstream.lock asks for {new.requested_revision}: its version, commit, time, wheels and "
+        "revision follow"
+    )
+    if not arguments.dry_run:
+        swap.replace({workspace.lock.name: text.encode()}, workspace)
+    return new
