@@ -62,7 +62,9 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
     for name in names:
         verb = verbs.load(name)
         summary = (verb.__doc__ or "").partition("\n")[0]
-        below = below_it.add_parser(name, help=summary, description=verb.__doc__)
+        below = below_it.add_parser(
+            name, help=summary, description=verb.__doc__, allow_abbrev=False
+        )
         below.add_argument("--root", type=Path, default=root, help="the folder of upstream.lock")
         below.add_argument("--cache", type=Path, help="the cache (default: ROOT/.cache)")
         below.add_argument("--offline", action="store_true", help="use the cache alone")

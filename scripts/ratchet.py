@@ -101,7 +101,8 @@ def _is_list_of(value: object, kind: type) -> bool:
 def _known(table: Mapping[str, object]) -> Known:
     strange = sorted(set(table) - _KEYS)
     if strange:
-        raise ValueError(f"has unknown keys: {', '.join(strange)}")
+        known = ", ".join(sorted(_KEYS))
+        raise ValueError(f"has unknown keys: {', '.join(strange)} (known are {known})")
     occurrence = table.get("occurrence", 1)
     if not isinstance(occurrence, int):
         raise TypeError(f"occurrence is not a number: {occurrence!r}")

@@ -75,6 +75,8 @@ def try_out(
     if not catalog.of(version):
         listed = ", ".join(catalog.versions) or "nothing"
         raise UsageError(f"{version} is not published; published are: {listed}")
+    for reason in {str(file.yanked) for file in catalog.of(version) if file.yanked}:
+        workspace.say(f"{version} is yanked ({reason}): it installs for who asks for it by name")
     hashes = [index.sha256_of(file) for file in catalog.of(version)]
     installers: dict[str, Callable[[Room], str]] = {"pip": _pip, "uv": _uv}
     trials = []

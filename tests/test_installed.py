@@ -6,6 +6,7 @@ import marshal
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,14 @@ def test_a_release_is_tried_with_pip_and_with_uv(tmp_path: Path, wheel: Path) ->
         ("uv", ONE),
     ]
     assert all(each.installed.patched == ("sglang/file1.py",) for each in trials)
+
+
+def test_that_a_release_is_yanked_is_said(tmp_path: Path, wheel: Path) -> None:
+    made = put(tmp_path, wheel)
+    publish.yank(ONE, made.folder, "sglang", "wrong threshold")
+    said: list[str] = []
+    trial.try_out(made, ONE, replace(space(tmp_path), say=said.append))
+    assert any(f"{ONE} is yanked (wrong threshold)" in line for line in said)
 
 
 def test_a_hosted_release_is_tried_by_its_own_lines(tmp_path: Path, wheel: Path) -> None:

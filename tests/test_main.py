@@ -107,3 +107,9 @@ def test_ctrl_c_exits_130(project: Project, tmp_path: Path) -> None:
 def _git() -> str:
     done = subprocess.run(["which", "git"], capture_output=True, text=True, check=True)
     return done.stdout.strip()
+
+
+def test_an_option_is_written_out(project: Project) -> None:
+    done = project.scripts("status", "--jso")
+    assert done.returncode == 2
+    assert "--jso" in done.stderr
