@@ -46,7 +46,11 @@ def run(arguments: argparse.Namespace, workspace: Workspace) -> Outcome:
         "under way": _under_way(workspace),
         "build/sglang": _drift(result, workspace),
     }
-    shown = [Text(f"{key}: {line}") for key, line in lines.items() if line]
+    shown = [
+        Text(f"{key}: {line}", no_wrap=True, overflow="ignore")
+        for key, line in lines.items()
+        if line
+    ]
     return Outcome(
         data={key.replace(" ", "_").replace("/", "_"): line for key, line in lines.items()}
         | {"patches": [_row(result, one) for one in left_out]},
