@@ -70,4 +70,4 @@ class Reporter:
         console = Console(highlight=False)
         if not console.is_terminal:
             console = Console(highlight=False, width=160)
-        console.print(outcome.shown)
+        console.print(outcome.shown, crop=False)
