@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from scripts import (
@@ -106,7 +106,8 @@ def _row(result: Patched, left_out: Omission) -> dict[str, object]:
 
 
 def _table(result: Patched, left_out: Sequence[Omission]) -> Table:
-    table = Table("patch", "title", "upstream", "drop when", "can be dropped", title="series")
+    links = Column("upstream", overflow="fold")
+    table = Table("patch", "title", links, "drop when", "can be dropped", title="series")
     for one in left_out:
         patch = one.patch
         upstream = "\n".join([patch.trailers("Upstream-Status")[0], *patch.trailers("Bug")])
