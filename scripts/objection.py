@@ -74,7 +74,7 @@ def _not_carried(rebased: Rebased, carried: Carried) -> Iterator[Objection]:
     number = carried.before.number
     if carried.conflicts:
         where = ", ".join(f"{one.path} ({one.kind})" for one in carried.conflicts)
-        given = f", given that {', '.join(carried.unsettled)} is settled"
+        given = f", given {', '.join(carried.unsettled)}"
         yield Objection(
             patch=number,
             kind=Kind.CONFLICT,
