@@ -21,10 +21,8 @@ def patches(
     if not commits:
         return ()
     listed = store.run("log", "--reverse", "--format=%s", f"{base}..{commits[-1]}")
-    names: list[str] = []
-    for title in listed.decode(errors="replace").split("\n")[:-1]:
-        names.append(export.new_name(title, [*names, *(one.name for one in known)]))
-    fresh = export.patches(store, base, commits, names)
+    titles = listed.decode(errors="replace").split("\n")[:-1]
+    fresh = export.patches(store, base, commits, [f"the commit {title!r}" for title in titles])
     was = match(known, fresh)
     taken = [one.name for one in known]
     named = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scripts import diff, header
 from scripts.diff import FileChange
-from scripts.errors import SeriesError
+from scripts.errors import SeriesError, raise_all
 from scripts.header import Unreadable
 
 STATUSES = ("Pending", "Submitted", "Backport", "Inappropriate")
@@ -121,11 +121,14 @@ def _note(tail: re.Match[bytes]) -> bytes:
 
 
 def _check_trailers(patch: Patch) -> None:
+    findings = []
     statuses = patch.trailers("Upstream-Status")
     if len(statuses) != 1 or statuses[0].split(" ")[0] not in STATUSES:
-        raise SeriesError(
+        findings.append(
             f"{patch.name}: its message must end with one `Upstream-Status:` trailer "
             f"({', '.join(STATUSES)})"
         )
     if not patch.trailers("Drop-When"):
-        raise SeriesError(f"{patch.name}: its message must end with a `Drop-When:` trailer")
+        findings.append(f"{patch.name}: its message must end with a `Drop-When:` trailer")
+    then = "end it with lines such as `Upstream-Status: Pending` and `Drop-When: upstream does it`"
+    raise_all(SeriesError, findings, then=then)

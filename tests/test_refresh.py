@@ -245,7 +245,7 @@ def merged(tree: Path) -> str:
 
 def without_trailers(tree: Path) -> str:
     git(tree, "commit", "-q", "--allow-empty", "-m", "no trailers")
-    return "no-trailers.patch: its message must end with one `Upstream-Status:` trailer"
+    return "the commit 'no trailers': its message must end with one `Upstream-Status:` trailer"
 
 
 def elsewhere(tree: Path) -> str:
