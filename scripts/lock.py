@@ -120,7 +120,8 @@ def _read(reader: "_Reader") -> Lock:
         ),
         revision=reader.positive("distribution.revision"),
     )
-    if lock.wheels and not _may_be(lock.requested_revision, version):
+    tag = tagged(lock.requested_revision)
+    if lock.wheels and tag is not None and str(tag) != version:
         reader.report("upstream.vcs.requested-revision", f"is no tag of version {version}")
     if lock.commit == UNKNOWN and not lock.wheels:
         reader.report("upstream.vcs.commit-id", "can be unknown only where wheels are pinned")
@@ -166,12 +167,12 @@ def check_revision(value: str) -> bool | str:
     return (value != "" and not value.startswith("-")) or "is not a tag, branch or commit"
 
 
-def _may_be(revision: str, version: str) -> bool:
-    """False where `revision` is the tag of another release than `version`."""
+def tagged(revision: str) -> Version | None:
+    """The version that a tag is named after, as SGLang names its tags; None: another revision."""
     try:
-        return Version(revision.removeprefix("v")) == Version(version) or revision[:1] != "v"
+        return Version(revision.removeprefix("v")) if revision.startswith("v") else None
     except InvalidVersion:
-        return True
+        return None
 
 
 def _check_subdirectory(value: str) -> bool | str:

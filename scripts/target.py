@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from scripts import fetch, revision, source, wheelfile
 from scripts.errors import CommandFailed, LockError, UsageError
 from scripts.git import CommitId
-from scripts.lock import UNKNOWN, Lock, ReleaseWheel, check_revision, check_version
+from scripts.lock import UNKNOWN, Lock, ReleaseWheel, check_revision, check_version, tagged
 from scripts.workspace import Workspace
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -72,7 +72,7 @@ def _checked(version: str) -> str:
 
 
 def _refuse_local(wanted: str) -> None:
-    named = _named(wanted)
+    named = tagged(wanted)
     if named is not None and named.local:
         raise UsageError(
             f"the tag {wanted} has the local version +{named.local}, and that part is ours to say",
@@ -138,15 +138,8 @@ def of_index(version: str, lock: Lock, workspace: Workspace, *, wheels: int | No
 
 def release(wanted: str) -> str | None:
     """The version that a tag is named after, as SGLang names its tags."""
-    named = _named(wanted)
+    named = tagged(wanted)
     return None if named is None or named.local else str(named)
-
-
-def _named(wanted: str) -> Version | None:
-    try:
-        return Version(wanted.removeprefix("v")) if wanted.startswith("v") else None
-    except InvalidVersion:
-        return None
 
 
 def asked(lock: Lock, workspace: Workspace) -> Refs | None:

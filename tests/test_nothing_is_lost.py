@@ -159,7 +159,9 @@ def test_no_folder_in_its_place(two: Project, what: str) -> None:
         assert done.returncode == 8, done.stderr
         assert "is a link or a file, and no folder" in done.stderr
     assert two.scripts("apply", "--force").returncode == 0
-    assert len(aside(two)) == 1 or aside(two)[0].is_symlink()
+    (old,) = aside(two)
+    assert old.is_symlink() == (what == "link")
+    assert (tree(two) / "README.md").is_file()
 
 
 def a_patch_more(project: Project) -> None:
